@@ -1,0 +1,49 @@
+"""constrained-graphrag: a source tree as a searchable, schema-constrained knowledge graph.
+
+>>> from cgrag import Corpus
+>>> for result in Corpus().search("how is a LoRA adapter loaded", k=3):     # doctest: +SKIP
+...     print(f"{result.path}:{result.start_line}", result.part.name)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.lexical.index import LexicalIndex
+    from pipelines.retrieve.search import Result
+
+__version__ = "0.1.0"
+__all__ = ["Corpus"]
+
+
+class Corpus:
+    """A home that `cgrag run` has filled; opens its index once, and again when it has been rebuilt.
+
+    Args:
+        home: the folder, if not the one that CGRAG_HOME or cgrag.toml names.
+    """
+
+    def __init__(self, home: Path | str | None = None) -> None:
+        from pipelines.settings import load_settings
+
+        self.settings = load_settings()
+        if home is not None:
+            self.settings = self.settings.model_copy(update={"home": Path(home).absolute()})
+        self._index: LexicalIndex | None = None
+
+    @property
+    def index(self) -> LexicalIndex:
+        """The current index. Raises CgragError where there is none, or none of these settings."""
+        from pipelines.lexical.index import current_generation, load_index
+
+        if self._index is None or self._index.generation != current_generation(self.settings):
+            self._index = load_index(self.settings)
+        return self._index
+
+    def search(self, question: str, k: int = 5) -> list[Result]:
+        """Return at most `k` chunks, best first; see `pipelines.retrieve.search.search`."""
+        from pipelines.retrieve.search import search
+
+        return search(self.index, question, k)

@@ -1,0 +1,36 @@
+"""The `cgrag` command. Nothing heavy is imported until a command needs it."""
+
+import sys
+
+import typer
+
+from cgrag.cli import doctor, run, search, status, ui
+from pipelines.errors import CgragError
+
+app = typer.Typer(
+    help="Search a source tree, its code and its docs, and see its pipeline in the Dagster UI.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("status")(status.status)
+app.command("search")(search.search)
+app.command("ui")(ui.ui)
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command line; what a user can mend is told in two lines, without a traceback."""
+    try:
+        app()
+    except CgragError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("Stopped. What was finished is kept:  cgrag run", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

@@ -1,0 +1,96 @@
+"""What every command prints with: JSON on standard output, progress and words for people."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    import rich.progress
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+console = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+_LINE_EVERY = 5.0
+
+
+def print_json(document: object) -> None:
+    """Print one document; ASCII, so that no terminal encoding and no odd file name can break it."""
+    sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
+
+
+def plain(text: str) -> str:
+    """Text that any terminal takes: control characters shown, not sent; lone surrogates replaced."""
+    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+class ShellProgress:
+    """One bar in a terminal, a line every five seconds elsewhere: done, total, rate, time left."""
+
+    def __init__(self, doing: str, unit: str) -> None:
+        self._doing, self._unit = doing, unit
+        self._started = self._shown = time.monotonic()
+        self._done = 0
+        self._bar = _bar() if errors.is_terminal else None
+        self._task = self._bar.add_task(doing, total=None, unit=unit) if self._bar else None
+        if self._bar:
+            self._bar.start()
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+        elif time.monotonic() - self._shown >= _LINE_EVERY:
+            self._shown = time.monotonic()
+            rate = done / (self._shown - self._started)
+            left = f", {(total - done) / rate:.0f} s left" if total and rate else ""
+            errors.print(
+                f"  {self._doing}: {done:,}{f' of {total:,}' if total else ''} {self._unit}, {rate:,.0f}/s{left}"
+            )
+        self._done = done
+
+    def close(self) -> None:
+        """Take the bar away; in its place a line says what was done."""
+        if self._bar:
+            self._bar.stop()
+        if self._done:
+            seconds = time.monotonic() - self._started
+            errors.print(f"  {self._doing}: {self._done:,} {self._unit} in {seconds:.1f} s")
+
+
+def _bar() -> "rich.progress.Progress":
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("  {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+    )
+
+
+@contextmanager
+def shown_progress() -> Iterator[list[ShellProgress]]:
+    """Yield a list that keeps every bar made inside, all of them closed at the end."""
+    bars: list[ShellProgress] = []
+    try:
+        yield bars
+    finally:
+        for bar in bars:
+            bar.close()

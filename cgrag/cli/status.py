@@ -1,0 +1,136 @@
+"""`cgrag status`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cgrag.cli.output import Json, console, plain, print_json
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
+
+_NEXT = {"failed": "cgrag resume --failed", "stale": "cgrag run", "missing": "cgrag run"}
+_COLOUR = {"fresh": "green", "stale": "yellow", "missing": "yellow", "failed": "red"}
+
+
+def status(
+    partitions: Annotated[bool, typer.Option("--partitions", help="List every partition and its state.")] = False,
+    skipped: Annotated[
+        bool, typer.Option("--skipped", help="List what is left out, and files not read as their kind.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """What is built, stale, failed, and what to do next."""
+    from pipelines.settings import load_settings
+
+    settings = load_settings()
+    report = document(settings)
+    if partitions:
+        report["partition_list"] = _partition_list(settings)
+    if skipped:
+        report["skipped_list"], report["problem_list"] = _left_out(settings)
+    if json:
+        print_json(report)
+        return
+    print_summary(settings)
+    for row in report.get("partition_list", ()):
+        reason = f"  {plain(row['reason'])}" if row["reason"] else ""
+        console.print(f"  {row['key']:60} {row['files']:>6,} files  {row['state']}{reason}", markup=False)
+    for row in [*report.get("skipped_list", ()), *report.get("problem_list", ())]:
+        detail = f": {plain(row['detail'])}" if row["detail"] else ""
+        console.print(f"  {plain(row['path']):60} {row['reason']}{detail}", markup=False)
+
+
+def document(settings: "Settings") -> dict[str, Any]:
+    """Return the JSON of `cgrag status`; parts that later stages fill are zero until they are built."""
+    from pipelines.corpus.fetch import fetch
+    from pipelines.corpus.scan import scan
+    from pipelines.corpus.spec import recorded_spec
+    from pipelines.errors import CgragError
+    from pipelines.layout import Layout
+    from pipelines.lexical.index import current_generation
+    from pipelines.state import asset_states, counts
+
+    spec = recorded_spec(Layout(settings.home))
+    found, note = None, ""
+    if spec and spec.kind == "folder":
+        try:
+            found = scan(fetch(spec, settings), settings)
+        except CgragError as error:
+            note = error.problem
+    return {
+        "corpus": spec.name if spec else None,
+        "home": str(settings.home),
+        "generation": current_generation(settings),
+        "note": note,
+        **counts(settings),
+        "symbols": 0,
+        "entities": 0,
+        "edges": {},
+        "mentions": 0,
+        "extraction": {"chunks": 0, "ok": 0, "failed": 0, "pending": 0, "truncated": 0, "grounded_share": 1.0},
+        "assets": [
+            {"name": state.name, "state": state.state, "detail": state.detail}
+            for state in asset_states(settings, found)
+        ],
+    }
+
+
+def print_summary(settings: "Settings") -> None:
+    """Print the counts, the state of each asset, and the command to go on with."""
+    report = document(settings)
+    if report["corpus"] is None:
+        console.print(f"{report['home']} holds no corpus yet.\nStart:  cgrag run --corpus SPEC", markup=False)
+        return
+    console.print(f"{report['corpus']}  in {report['home']}", markup=False)
+    numbers = ("files", "skipped", "chunks", "partitions")
+    console.print("  " + "   ".join(f"{report[name]:,} {name}" for name in numbers), markup=False)
+    for asset in report["assets"]:
+        detail = f"  {asset['detail']}" if asset["detail"] else ""
+        console.print(f"  [{_COLOUR[asset['state']]}]{asset['state']:8}[/]{asset['name']}{detail}")
+    if report["note"]:
+        console.print(f"{report['note']} What is stored can still be searched.", markup=False)
+    if report["files"] == 0 and report["assets"][0]["state"] == "fresh":
+        console.print(
+            "The corpus holds nothing to index.  See what was left out:  cgrag status --skipped", markup=False
+        )
+    worst = next((state for state in _NEXT if any(asset["state"] == state for asset in report["assets"])), None)
+    console.print(
+        f"Next:  {_NEXT[worst]}" if worst else 'Next:  cgrag search "…"      or see the graph:  cgrag ui', markup=False
+    )
+
+
+def _partition_list(settings: "Settings") -> list[dict[str, Any]]:
+    from pipelines.corpus.scan import load_plan
+    from pipelines.layout import Layout
+    from pipelines.state import chunks_todo, failures
+
+    layout = Layout(settings.home)
+    plan = load_plan(layout)
+    failed = failures(layout, "chunks", plan)
+    todo = set(chunks_todo(layout, settings, plan, plan))
+    return [
+        {
+            "key": key,
+            "files": len(files),
+            "state": "failed" if key in failed else "stale" if key in todo else "fresh",
+            "reason": failed.get(key, ""),
+        }
+        for key, files in plan.partitions.items()
+    ]
+
+
+def _left_out(settings: "Settings") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    from pipelines.corpus.scan import load_plan
+    from pipelines.layout import Layout
+    from pipelines.tables import DOCUMENTS, SKIPPED, read_table
+
+    layout = Layout(settings.home)
+    problems = []
+    for key in load_plan(layout):
+        if layout.partition(key, "documents").exists():
+            for row in read_table(layout.partition(key, "documents"), DOCUMENTS).to_pylist():
+                if row["problem"]:
+                    reason = "read as plain text" if row["parser"] else "not read"
+                    problems.append({"path": row["path"], "reason": reason, "detail": row["problem"]})
+    return read_table(layout.skipped, SKIPPED).to_pylist(), problems

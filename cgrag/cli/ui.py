@@ -1,0 +1,26 @@
+"""`cgrag ui`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cgrag.cli.output import errors
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port of the UI.")] = 3000,
+    host: Annotated[str, typer.Option(help="The address to listen on; the UI has no password.")] = "127.0.0.1",
+) -> None:
+    """Dagster's web UI and daemon on this project, until Ctrl-C."""
+    from cgrag.materialize import point_dagster_at
+    from pipelines.settings import PROJECT, load_settings
+
+    settings = load_settings()
+    point_dagster_at(settings)
+    errors.print(f"Dagster UI: http://{host}:{port}   assets: http://{host}:{port}/asset-groups   (Ctrl-C ends it)")
+    command = str(Path(sys.executable).parent / "dg")
+    os.chdir(PROJECT)
+    os.execv(command, [command, "dev", "--host", host, "--port", str(port)])

@@ -1,0 +1,142 @@
+"""Materializing through Dagster's own instance, in this process, so that the UI shows the same runs."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from pipelines.corpus.scan import Scan, load_plan
+from pipelines.errors import CgragError
+from pipelines.layout import Layout
+from pipelines.progress import Progress
+from pipelines.settings import Settings
+from pipelines.state import ASSETS, AssetState, asset_states
+
+_RANGES = 3
+"""Up to so many separate runs for scattered partitions; more are covered by one, which passes over what is done."""
+
+
+def point_dagster_at(settings: Settings) -> None:
+    """Set what dagster.yaml and Dagster itself read from the environment, for this process and its children."""
+    directory = Layout(settings.home).dagster
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ["CGRAG_HOME"] = str(settings.home)
+    os.environ["CGRAG_DAGSTER_DIR"] = str(directory)
+    os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+
+
+def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[AssetState]:
+    """Return the states of the assets to build, of those selected (all, if none is named).
+
+    Raises:
+        CgragError: a name is no asset's.
+    """
+    unknown = sorted(set(select) - set(ASSETS))
+    if unknown:
+        raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(ASSETS)}")
+    return [state for state in states if state.state != "fresh" and (not select or state.name in select)]
+
+
+class Materializer:
+    """Runs assets one group at a time, in the order of the graph."""
+
+    def __init__(self, settings: Settings, reporter: Callable[[str, str], Progress]) -> None:
+        self._settings = settings
+        self._layout = Layout(settings.home)
+        self._reporter = reporter
+
+    def run(self, found: Scan, select: Sequence[str] = (), partitions: Sequence[str] = ()) -> list[str]:
+        """Build what is missing or stale; return the names of the assets that were.
+
+        Failed partitions do not stop what needs only the others; they are raised at the end.
+
+        Raises:
+            CgragError: partitions failed, or a name is not known.
+        """
+        built = []
+        todo = stale_assets(asset_states(self._settings, found), select)
+        if not todo:
+            return []
+        with self._dagster() as (job, instance):
+            if any(state.name == "corpus_files" for state in todo):
+                self._execute(job, instance, "corpus_files")
+                built.append("corpus_files")
+            chunks = self._state("chunks", select)
+            if chunks:
+                keys = self._wanted(chunks.todo, partitions)
+                for first, last in ranges(self._synced_keys(instance), keys):
+                    self._execute(job, instance, "chunks", first, last)
+                built += ["chunks"] if keys else []
+            if self._state("bm25_index", select):
+                self._execute(job, instance, "bm25_index")
+                built.append("bm25_index")
+        failed = next(state for state in asset_states(self._settings) if state.name == "chunks").failed
+        if failed:
+            reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))
+            raise CgragError(
+                f"{len(failed)} partitions of chunks failed:{reasons}", "Redo them:  cgrag resume --failed"
+            )
+        return built
+
+    def _state(self, name: str, select: Sequence[str]) -> AssetState | None:
+        return next((state for state in stale_assets(asset_states(self._settings), select) if state.name == name), None)
+
+    def _wanted(self, todo: list[str], partitions: Sequence[str]) -> list[str]:
+        unknown = sorted(set(partitions) - set(load_plan(self._layout).partitions))
+        if unknown:
+            raise CgragError(f"There is no partition {unknown[0]!r}.", "See them all:  cgrag status --partitions")
+        return [key for key in todo if not partitions or key in partitions]
+
+    @contextmanager
+    def _dagster(self):  # type: ignore[no-untyped-def]
+        point_dagster_at(self._settings)
+        import dagster as dg
+
+        from cgrag.definitions import defs
+        from resources import workspace
+
+        workspace.reporters.append(self._reporter)
+        try:
+            with dg.DagsterInstance.get() as instance:
+                yield defs.resolve_implicit_global_asset_job_def(), instance
+        finally:
+            workspace.reporters.pop()
+
+    def _synced_keys(self, instance) -> list[str]:  # type: ignore[no-untyped-def]
+        """The partition keys as Dagster orders them, after making them those of the plan."""
+        from assets.partitions import directories, sync_keys
+
+        sync_keys(instance, load_plan(self._layout))
+        return list(instance.get_dynamic_partitions(directories.name))
+
+    def _execute(self, job, instance, asset: str, first: str = "", last: str = "") -> None:  # type: ignore[no-untyped-def]
+        import dagster as dg
+
+        tags = (
+            {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last} if first else {}
+        )
+        with suppress(dg.Failure):  # each failed partition has left its reason, and is told at the end
+            job.execute_in_process(
+                instance=instance,
+                asset_selection=[dg.AssetKey(asset)],
+                tags=tags,
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            )
+
+
+def ranges(ordered: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield (first, last) of contiguous runs of `wanted` in `ordered`; one range over all, where they are scattered.
+
+    >>> list(ranges("abcdefgh", "bcf")), list(ranges("abcdefgh", "aceg"))
+    ([('b', 'c'), ('f', 'f')], [('a', 'g')])
+    """
+    places = sorted(ordered.index(key) for key in wanted)
+    groups: list[list[int]] = []
+    for place in places:
+        if groups and place == groups[-1][-1] + 1:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    if len(groups) > _RANGES:
+        groups = [[places[0], places[-1]]]
+    for group in groups:
+        yield ordered[group[0]], ordered[group[-1]]

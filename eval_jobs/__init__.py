@@ -1,0 +1,1 @@
+"""Evaluation: its assets, jobs and schedules."""

@@ -1,0 +1,1 @@
+"""The stages, in plain Python: nothing here knows of Dagster."""

@@ -1,0 +1,1 @@
+"""From a corpus spec to the list of its files and the plan of partitions."""

@@ -1,0 +1,131 @@
+"""A corpus spec becomes a folder on this machine; archives and clones are cached under the home."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.corpus.git import export_commit, tracked_files
+from pipelines.corpus.spec import CorpusSpec
+from pipelines.corpus.unpack import unpack
+from pipelines.errors import CgragError
+from pipelines.layout import Layout, file_name
+from pipelines.progress import Progress, silent
+from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from unearth import PackageFinder
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder to walk."""
+
+    root: Path
+    name: str
+    ignore_rules: bool = True
+    """Whether .gitignore files decide; not in an exported commit, where git has decided."""
+    tracked: frozenset[str] = frozenset()
+    """Paths that git tracks, which no ignore rule leaves out."""
+    note: str = ""
+    """What the user should know, such as that the network was not reached."""
+
+
+def fetch(spec: CorpusSpec, settings: Settings, progress: Progress = silent) -> Source:
+    """Return the folder of a corpus, downloading or cloning it unless it is cached.
+
+    Progress counts bytes of a download.
+
+    Raises:
+        CgragError: the folder, version or ref does not exist, nothing can be reached and nothing is cached, or the
+            archive is broken, too large, or has a path that leaves it.
+    """
+    if spec.kind == "folder":
+        return _folder(Path(spec.location), spec.name)
+    if spec.kind == "git":
+        root, note = export_commit(spec, Layout(settings.home).sources)
+        return Source(root, spec.name, ignore_rules=False, note=note)
+    return Source(_sdist(spec, settings, progress), spec.name)
+
+
+def _folder(root: Path, name: str) -> Source:
+    remedy = "The store is as it was. Give a folder that can be read:  cgrag run --corpus FOLDER"
+    if not root.exists():
+        raise CgragError(f"The folder {root} does not exist.", remedy)
+    if not root.is_dir():
+        raise CgragError(f"{root} is not a folder.", remedy)
+    try:
+        next(root.iterdir(), None)
+    except OSError as error:
+        raise CgragError(f"The folder {root} cannot be read: {error.strerror}.", remedy) from error
+    return Source(root, name, tracked=tracked_files(root))
+
+
+def _sdist(spec: CorpusSpec, settings: Settings, progress: Progress) -> Path:
+    cached = Layout(settings.home).sources / file_name(spec.text)
+    if not cached.exists():
+        with staging(cached) as folder:
+            archive = _download(spec, settings, folder, progress)
+            unpack(archive, folder / "tree", settings.max_source_bytes)
+            archive.unlink()
+    inside = sorted((cached / "tree").iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else cached / "tree"
+
+
+@contextmanager
+def staging(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `target` when the block ends well, so that no half of one is left."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target.parent) as temporary:
+        folder = Path(temporary) / "done"
+        folder.mkdir()
+        yield folder
+        if not target.exists():
+            shutil.move(folder, target)
+
+
+def _download(spec: CorpusSpec, settings: Settings, folder: Path, progress: Progress) -> Path:
+    from unearth import PackageFinder
+    from unearth.errors import HashMismatchError, UnpackError
+
+    offline = (
+        f"{spec.text} is not cached here. Connect and run again, or set CGRAG_INDEX_URL to an index you can reach."
+    )
+    finder = PackageFinder(index_urls=[settings.index_url], no_binary=[spec.location])
+    try:
+        found = finder.find_best_match(f"{spec.location}=={spec.version}", allow_prereleases=True)
+        if found.best is None:
+            raise CgragError(*_not_found(spec, finder, offline))
+        link = found.best.link
+        return finder.download(
+            link,
+            folder,
+            {name: [value] if isinstance(value, str) else value for name, value in (link.hashes or {}).items()},
+            lambda _link, done, total: progress(done, total),
+        )
+    except HashMismatchError as error:
+        raise CgragError(
+            f"{spec.text} arrived damaged: its hash is not the index's.", "Run again:  cgrag run"
+        ) from error
+    except CgragError:
+        raise
+    except Exception as error:  # the client library's own classes of network errors are not public
+        if not isinstance(error, UnpackError | OSError) and not type(error).__module__.startswith("http"):
+            raise
+        reason = re.sub(r"//[^/@\s]+@", "//", str(error))
+        raise CgragError(f"The package index cannot be reached: {reason}", offline) from None
+
+
+def _not_found(spec: CorpusSpec, finder: "PackageFinder", offline: str) -> tuple[str, str]:
+    every = list(finder.find_all_packages(spec.location))
+    if not every:
+        return f"The package index shows no source archive of {spec.location!r}.", f"Check the name. {offline}"
+    newest = ", ".join(dict.fromkeys(str(package.version) for package in every[:5]))
+    return (
+        f"The package index has no source archive of {spec.location} {spec.version}.",
+        f"Versions that have one: {newest}.  cgrag run --corpus pypi:{spec.location}=={every[0].version}",
+    )

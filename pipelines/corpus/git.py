@@ -1,0 +1,119 @@
+"""Git: what a checkout tracks, and the exact files of one commit."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from pipelines.corpus.spec import CorpusSpec
+from pipelines.errors import CgragError
+from pipelines.layout import file_name
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+def _git(*arguments: str, folder: Path | None = None) -> bytes:
+    """Return git's output; never asks for a password, never runs a hook of the repository."""
+    command = ["git", "-c", "core.hooksPath=/dev/null", *(["-C", str(folder)] if folder else []), *arguments]
+    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, check=True, capture_output=True, stdin=subprocess.DEVNULL, env=environment
+        ).stdout
+    except FileNotFoundError as error:
+        raise CgragError("git is not installed.", "Install git, or give a folder.") from error
+
+
+def tracked_files(root: Path) -> frozenset[str]:
+    """Return the paths that git tracks in a checkout whose top is `root`; empty for any other folder."""
+    if not (root / ".git").exists():
+        return frozenset()
+    try:
+        listing = _git("-c", "safe.directory=*", "ls-files", "-z", "--cached", folder=root)
+    except (subprocess.CalledProcessError, CgragError):
+        return frozenset()  # not a repository after all: the ignore files alone decide
+    return frozenset(os.fsdecode(name) for name in listing.split(b"\0") if name)
+
+
+def export_commit(spec: CorpusSpec, sources: Path) -> tuple[Path, str]:
+    """Return a folder with the files of the commit that `spec.version` names, and a note when it may be an old one.
+
+    The blobs are written as git stores them: no line-end conversion, no export-ignore. Symlinks and submodules become
+    no file. Clone and export are cached; without network the last fetched state of the ref is used.
+
+    Raises:
+        CgragError: the repository cannot be cloned, or it has no such ref.
+    """
+    from pipelines.corpus.fetch import staging
+
+    clone = sources / file_name(f"git+{spec.location}")
+    note = ""
+    if not clone.exists():
+        with staging(clone) as folder:
+            try:
+                _git("clone", "--quiet", "--bare", "--", spec.location, str(folder / "repository"))
+            except subprocess.CalledProcessError as error:
+                raise CgragError(
+                    f"{spec.location} cannot be cloned: {_last_line(error)}", "Check the URL: git ls-remote URL"
+                ) from error
+    elif not _COMMIT.fullmatch(spec.version) or _commit(clone, spec.version) is None:
+        try:
+            _git("fetch", "--quiet", "--prune", "--force", "--tags", "origin", "+refs/heads/*:refs/heads/*",
+                 folder=clone / "repository")  # fmt: skip
+        except subprocess.CalledProcessError as error:
+            note = f"{spec.location} was not reached ({_last_line(error)}); its last fetched state is used."
+    commit = _commit(clone, spec.version)
+    if commit is None:
+        raise CgragError(
+            f"{spec.location} has no ref {spec.version!r}.", f"See what it has:  git ls-remote {spec.location}"
+        )
+    tree = sources / file_name(f"git+{spec.location}@{commit}")
+    if not tree.exists():
+        with staging(tree) as folder:
+            for path, content in _blobs(clone / "repository", commit):
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+    return tree, note
+
+
+def _commit(clone: Path, ref: str) -> str | None:
+    for name in (ref, f"refs/heads/{ref}", f"refs/tags/{ref}"):
+        try:
+            return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}",
+                        folder=clone / "repository").decode().strip()  # fmt: skip
+        except subprocess.CalledProcessError:
+            continue
+    return None
+
+
+def _blobs(repository: Path, commit: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (path, bytes) of every regular file of a commit."""
+    entries = []
+    for line in _git("ls-tree", "-r", "-z", "--full-tree", commit, folder=repository).split(b"\0"):
+        if line:
+            meta, name = line.split(b"\t", 1)
+            mode, _, blob = meta.split()
+            path = PurePosixPath(os.fsdecode(name))
+            if mode in (b"100644", b"100755") and not path.is_absolute() and ".." not in path.parts:
+                entries.append((str(path), blob))
+    for begin in range(0, len(entries), 1000):  # as many at once as git holds in its pipe and we in memory
+        some = entries[begin : begin + 1000]
+        output = subprocess.run(
+            ["git", "-C", str(repository), "cat-file", "--batch"],
+            input=b"".join(blob + b"\n" for _, blob in some),
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        position = 0
+        for target, _ in some:
+            header_end = output.index(b"\n", position)
+            size = int(output[position:header_end].split()[2])
+            yield target, output[header_end + 1 : header_end + 1 + size]
+            position = header_end + 1 + size + 1
+
+
+def _last_line(error: subprocess.CalledProcessError) -> str:
+    lines = error.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no reason given"

@@ -1,0 +1,15 @@
+"""The one exception that reaches users."""
+
+
+class CgragError(Exception):
+    """What is wrong, with the file or setting named, and the command or change that mends it.
+
+    >>> print(CgragError("The folder /srv/code does not exist.", "Give a folder that does: cgrag run --corpus FOLDER"))
+    The folder /srv/code does not exist.
+    Give a folder that does: cgrag run --corpus FOLDER
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}\n{remedy}" if remedy else problem)
+        self.problem = problem
+        self.remedy = remedy

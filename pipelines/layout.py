@@ -1,0 +1,66 @@
+"""Where every file of a home lies."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths below one `CGRAG_HOME`; makes none of them."""
+
+    home: Path
+
+    @property
+    def corpus_record(self) -> Path:
+        return self.home / "corpus.json"
+
+    @property
+    def sources(self) -> Path:
+        return self.home / "sources"
+
+    @property
+    def files(self) -> Path:
+        return self.home / "corpus" / "files.parquet"
+
+    @property
+    def skipped(self) -> Path:
+        return self.home / "corpus" / "skipped.parquet"
+
+    @property
+    def plan(self) -> Path:
+        return self.home / "corpus" / "plan.json"
+
+    @property
+    def partitions(self) -> Path:
+        return self.home / "chunks"
+
+    @property
+    def failures(self) -> Path:
+        return self.home / "failures"
+
+    @property
+    def bm25(self) -> Path:
+        return self.home / "index" / "bm25.json"
+
+    @property
+    def dagster(self) -> Path:
+        return self.home / "dagster"
+
+    def partition(self, key: str, table: str) -> Path:
+        """The Parquet file of one partition's `table` (documents, outline, units or chunks)."""
+        return self.partitions / file_name(key) / f"{table}.parquet"
+
+    def failure(self, asset: str, key: str) -> Path:
+        return self.failures / asset / f"{file_name(key)}.json"
+
+
+def file_name(key: str) -> str:
+    """A file name for a partition key of any length: its readable end and a hash of all of it.
+
+    >>> file_name("vllm/lora")
+    'vllm-lora-4388264f'
+    """
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", key)[-60:].strip("-") or "root"
+    return f"{readable}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"

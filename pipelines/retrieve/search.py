@@ -1,0 +1,166 @@
+"""Ranking chunks for a question."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bm25s import BM25
+from numpy.typing import NDArray
+
+from pipelines.errors import CgragError
+from pipelines.lexical.index import LexicalIndex
+from pipelines.lexical.tokens import WORD, query_terms, terms
+
+LONGEST_QUESTION = 4_000
+"""How many distinct terms of a question are scored: more than questions have, and a pasted file costs no minutes."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The definition or section of a result that fits the question best."""
+
+    name: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """One ranked chunk; offsets in characters, half open, lines 1-based."""
+
+    rank: int
+    chunk_id: str
+    path: str
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    score: float
+    via: str
+    why: str
+    part: Part
+    text: str
+
+
+def search(index: LexicalIndex, question: str, k: int = 5) -> list[Result]:
+    """Return at most `k` chunks that share a term with the question, best first; equal scores in order of chunk id.
+
+    A question without a term of the corpus has no results.
+
+    Raises:
+        CgragError: the question is blank, or k is below 1.
+    """
+    if k < 1:
+        raise CgragError(f"k is {k}; it must be at least 1.", 'Ask for at least one result:  cgrag search "…" --k 5')
+    if not question.strip():
+        raise CgragError("The question is empty.", 'Ask something:  cgrag search "how is a LoRA adapter loaded"')
+    asked = query_terms(question)[:LONGEST_QUESTION]
+    scores = lexical_scores(index, asked)
+    return [_result(index, rank, number, scores[number], asked) for rank, number in enumerate(top_k(scores, k), 1)]
+
+
+def lexical_scores(index: LexicalIndex, asked: Sequence[str]) -> NDArray[np.float32]:
+    """Return the score of every chunk, shape (chunks,): B / max B + file_share · F / max F, 0 where B is 0.
+
+    B is the chunk's BM25F score, F that of its file.
+    """
+    scores = _scores(index.chunks, asked)
+    best = scores.max(initial=0)
+    if best <= 0:
+        return scores
+    files = _scores(index.files, asked)
+    share = index.settings.file_share * files[index.file_of] / max(files.max(initial=0), np.float32(1e-9))
+    return np.where(scores > 0, scores / best + share, np.float32(0))
+
+
+def _scores(index: BM25, asked: Sequence[str]) -> NDArray[np.float32]:
+    known = [number for term in asked if (number := index.vocab_dict.get(term)) is not None]
+    if not known:
+        return np.zeros(index.scores["num_docs"], dtype=np.float32)
+    scores: NDArray[np.float32] = index.get_scores_from_ids(known)
+    return scores
+
+
+def top_k(scores: NDArray[np.float32], k: int) -> list[int]:
+    """Return the positions of the `k` highest positive scores, ties by position: a prefix of any longer list.
+
+    >>> top_k(np.float32([1, 3, 0, 3]), 2), top_k(np.float32([1, 3, 0, 3]), 9)
+    ([1, 3], [1, 3, 0])
+    """
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) > k:
+        worst = np.partition(scores[positive], len(positive) - k)[len(positive) - k]
+        positive = positive[scores[positive] >= worst]
+    return [int(number) for number in positive[np.argsort(-scores[positive], kind="stable")][:k]]
+
+
+def _result(index: LexicalIndex, rank: int, number: int, score: np.float32, asked: Sequence[str]) -> Result:
+    row = index.table.slice(number, 1).to_pylist()[0]
+    matches = _matches(row["text"], frozenset(asked))
+    shared = _shortest_words(matches, asked)
+    return Result(
+        rank=rank,
+        chunk_id=row["chunk_id"],
+        path=row["path"],
+        start=row["start"],
+        end=row["end"],
+        start_line=row["start_line"],
+        end_line=row["end_line"],
+        score=float(score),
+        via="lexical",
+        why=f"has {', '.join(shared[:4])}" if shared else "its path or headings have words of the question",
+        part=_best_part(row, matches),
+        text=row["text"],
+    )
+
+
+@dataclass(frozen=True)
+class _Match:
+    offset: int
+    word: str
+    terms: frozenset[str]
+
+
+def _matches(text: str, asked: frozenset[str]) -> list[_Match]:
+    found = []
+    for match in WORD.finditer(text):
+        common = asked.intersection(terms(match[0]))
+        if common:
+            found.append(_Match(match.start(), match[0], common))
+    return found
+
+
+def _shortest_words(matches: Sequence[_Match], asked: Sequence[str]) -> list[str]:
+    """For each term of the question that the text has, the shortest word that has it, in lower case."""
+    found: dict[str, str] = {}
+    for match in sorted(matches, key=lambda match: (len(match.word), match.word)):
+        for term in match.terms:
+            found.setdefault(term, match.word.lower())
+    return list(dict.fromkeys(found[term] for term in asked if term in found))
+
+
+def _best_part(row: dict[str, Any], matches: Sequence[_Match]) -> Part:
+    """The part with most terms of the question, the shortest of these; the chunk itself where no part has any."""
+    best = Part(row["trail"][0] if row["trail"] else "", row["start_line"], row["end_line"])
+    most = (0, 0)
+    for part in row["parts"]:
+        inside = [match.terms for match in matches if part["start"] <= row["start"] + match.offset < part["end"]]
+        rated = (len(frozenset().union(*inside)), part["start"] - part["end"])
+        if inside and rated > most:
+            most = rated
+            best = Part(part["name"], part["start_line"], part["end_line"])
+    return best
+
+
+def snippet(result: Result, question: str, most: int = 3) -> list[tuple[int, str]]:
+    """Return up to `most` lines of a result, those with most terms of the question, as (line number, text) in order."""
+    asked = frozenset(query_terms(question))
+    rated = []
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", result.text), result.start_line):
+        common = frozenset().union(*(match.terms for match in _matches(line, asked)))
+        rated.append((-len(common), number, line.strip()))
+    return sorted(
+        (number, line) for missing, number, line in sorted(rated)[:most] if missing or number == result.start_line
+    )

@@ -1,0 +1,131 @@
+"""What a home holds, what is stale, missing or failed, by the artifacts' own manifests (Dagster is not asked)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
+from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
+from pipelines.layout import Layout
+from pipelines.lexical.index import index_inputs
+from pipelines.settings import Settings
+from pipelines.tables import read_json, read_manifest, write_json
+
+Freshness = Literal["fresh", "stale", "missing", "failed"]
+PARTITIONED_ASSETS = ("chunks",)
+ASSETS = ("corpus_files", "chunks", "bm25_index")
+
+
+@dataclass(frozen=True)
+class AssetState:
+    """State of one asset; `todo` are the partition keys to redo, of a partitioned asset."""
+
+    name: str
+    state: Freshness
+    detail: str = ""
+    todo: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Partition key to the reason of its last failure."""
+
+
+def record_failure(layout: Layout, asset: str, key: str, reason: str) -> None:
+    """Remember why a partition failed, until it succeeds or is no longer planned."""
+    write_json(layout.failure(asset, key), {"partition": key, "reason": reason})
+
+
+def clear_failure(layout: Layout, asset: str, key: str) -> None:
+    """Forget the failure of a partition, if there was one."""
+    layout.failure(asset, key).unlink(missing_ok=True)
+
+
+def failures(layout: Layout, asset: str, planned: Plan) -> dict[str, str]:
+    """Return {key: reason} of the planned partitions that failed last."""
+    found = {}
+    for path in sorted((layout.failures / asset).glob("*.json")):
+        record = read_json(path, f"Remove {path}.")
+        if record and record["partition"] in planned.partitions:
+            found[record["partition"]] = record["reason"]
+    return found
+
+
+def asset_states(settings: Settings, found: Scan | None = None) -> list[AssetState]:
+    """Return the state of every asset, in the order they are built.
+
+    With `found`, a scan made just now, corpus_files is compared with it; without, its tables are taken as they are.
+    """
+    layout = Layout(settings.home)
+    if read_manifest(layout.files) is None or not layout.plan.exists():
+        return [AssetState(name, "missing", "never built") for name in ASSETS]
+    plan = load_plan(layout)
+    corpus = AssetState("corpus_files", "fresh")
+    if found is not None and not is_scanned(layout, found, settings):
+        corpus = AssetState("corpus_files", "stale", "the corpus or a setting of the walk has changed")
+    chunks = _chunks_state(layout, settings, plan)
+    return [corpus, chunks, _index_state(layout, settings, plan)]
+
+
+def chunks_todo(layout: Layout, settings: Settings, plan: Plan, keys: Iterable[str]) -> list[str]:
+    """Return those of `keys` that are planned and whose stored chunks are not what the plan's files would give."""
+    return [
+        key
+        for key in keys
+        if key in plan.partitions
+        and stored_fingerprint(layout, key) != partition_fingerprint(plan.partitions[key], settings.chunking)
+    ]
+
+
+def _chunks_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
+    failed = failures(layout, "chunks", plan)
+    missing, stale = [], []
+    for key, files in plan.partitions.items():
+        stored = stored_fingerprint(layout, key)
+        if stored is None:
+            missing.append(key)
+        elif stored != partition_fingerprint(files, settings.chunking):
+            stale.append(key)
+    todo = sorted({*missing, *stale, *failed})
+    state: Freshness = "fresh"
+    if todo:
+        state = "failed" if failed else "stale" if stale or len(missing) < len(plan.partitions) else "missing"
+    detail = ", ".join(
+        f"{len(keys)} {word}" for keys, word in ((failed, "failed"), (missing, "missing"), (stale, "stale")) if keys
+    )
+    return AssetState("chunks", state, f"{detail} of {len(plan.partitions)} partitions" if detail else "", todo, failed)
+
+
+def _index_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
+    manifest = read_json(layout.bm25, "Build it anew:  cgrag run --select bm25_index")
+    if manifest is None:
+        return AssetState("bm25_index", "missing", "never built")
+    if not (layout.bm25.parent / manifest["folder"]).is_dir():
+        return AssetState("bm25_index", "missing", "its folder is gone")
+    wanted = index_inputs(settings, chunk_fingerprints(layout, plan))
+    changed = [name for name, value in wanted.items() if manifest.get(name) != value]
+    return (
+        AssetState("bm25_index", "stale", f"{', '.join(changed)} changed")
+        if changed
+        else AssetState("bm25_index", "fresh")
+    )
+
+
+def chunk_fingerprints(layout: Layout, plan: Plan) -> dict[str, str]:
+    """Return {key: fingerprint} of the partitions whose chunks are stored."""
+    stored = ((key, stored_fingerprint(layout, key)) for key in plan)
+    return {key: fingerprint for key, fingerprint in stored if fingerprint}
+
+
+def counts(settings: Settings) -> dict[str, Any]:
+    """Return how many files, skipped entries, partitions and chunks are stored."""
+    import pyarrow.parquet as pq
+
+    layout = Layout(settings.home)
+    if read_manifest(layout.files) is None or not layout.plan.exists():
+        return {"files": 0, "skipped": 0, "partitions": 0, "chunks": 0}
+    plan = load_plan(layout)
+    stored = [layout.partition(key, "chunks") for key in chunk_fingerprints(layout, plan)]
+    return {
+        "files": sum(len(files) for files in plan.partitions.values()),
+        "skipped": pq.read_metadata(layout.skipped).num_rows,
+        "partitions": len(plan.partitions),
+        "chunks": sum(pq.read_metadata(path).num_rows for path in stored),
+    }

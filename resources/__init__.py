@@ -1,0 +1,1 @@
+"""Dagster resources: thin holders of settings and reporters."""

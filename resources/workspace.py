@@ -1,0 +1,47 @@
+"""The settings, and how assets tell of their progress."""
+
+import logging
+import time
+from collections.abc import Callable
+
+import dagster as dg
+
+from pipelines.layout import Layout
+from pipelines.progress import Progress
+from pipelines.settings import Settings, load_settings
+
+_EVERY_SECONDS = 5.0
+reporters: list[Callable[[str, str], Progress]] = []
+"""Where the shell puts its own reporter; while it is empty, progress goes to Dagster's log."""
+
+
+class Workspace(dg.ConfigurableResource[None]):
+    """Settings of this process, read anew for each run, so that a changed cgrag.toml counts without a restart."""
+
+    def settings(self) -> Settings:
+        return load_settings()
+
+    def layout(self) -> Layout:
+        return Layout(self.settings().home)
+
+    def progress(self, log: logging.Logger, doing: str, unit: str) -> Progress:
+        """Start a report: done, total, rate and time left, every few seconds."""
+        return reporters[-1](doing, unit) if reporters else LogProgress(log, doing, unit)
+
+
+class LogProgress:
+    """Writes to a log at most every five seconds."""
+
+    def __init__(self, log: logging.Logger, doing: str, unit: str) -> None:
+        self._log, self._doing, self._unit = log, doing, unit
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if now - self._last < _EVERY_SECONDS:
+            return
+        self._last = now
+        rate = done / (now - self._started)
+        left = f", {(total - done) / rate:.0f} s left" if total and rate else ""
+        of = f" of {total:,}" if total else ""
+        self._log.info(f"{self._doing}: {done:,}{of} {self._unit}, {rate:,.0f} {self._unit}/s{left}")
