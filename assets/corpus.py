@@ -1,20 +1,22 @@
 """The corpus group: files, their partitions, and chunks."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import dagster as dg
 from dagster import DagsterEventType
 
-from assets.partitions import PartitionLog, directories, sync_keys
+from assets.checks import OF_CHUNKS, check_chunks
+from assets.partitions import Built, PartitionedRun, directories, sync_keys
 from assets.preview import preview
 from pipelines.chunking.partition import VERSION as CHUNKS_VERSION
-from pipelines.chunking.partition import chunk_partition, partition_fingerprint, stored_fingerprint
+from pipelines.chunking.partition import PartitionResult, chunk_partition, partition_fingerprint
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.prune import prune
 from pipelines.corpus.scan import VERSION as SCAN_VERSION
 from pipelines.corpus.scan import load_plan, scan_corpus, store_scan
 from pipelines.corpus.spec import held_spec
-from pipelines.state import chunks_todo, clear_failure, record_failure
+from pipelines.state import chunk_fingerprints, chunks_todo
 from resources.workspace import Workspace
 
 directory_contents = dg.AssetSpec(
@@ -32,12 +34,7 @@ directory_contents = dg.AssetSpec(
 def corpus_files(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
     """Every file of the corpus, or why it is left out, and the plan of partitions."""
     settings, layout = workspace.settings(), workspace.layout()
-    found = scan_corpus(
-        held_spec(layout),
-        settings,
-        workspace.progress(context.log, "Fetching the corpus", "bytes"),
-        workspace.progress(context.log, "Reading files", "files"),
-    )
+    found = scan_corpus(held_spec(layout), settings, workspace.reporter(context.log))
     plan = store_scan(found, settings)
     added, removed = sync_keys(context.instance, plan)
     prune(layout, plan)
@@ -72,46 +69,32 @@ def corpus_files(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.
     backfill_policy=dg.BackfillPolicy.single_run(),
     code_version=str(CHUNKS_VERSION),
     output_required=False,
+    check_specs=OF_CHUNKS,
 )
-def chunks(context: dg.AssetExecutionContext, workspace: Workspace):  # type: ignore[no-untyped-def]
+def chunks(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.AssetCheckResult | dg.Output[None]]:
     """Units and packed chunks of each directory, with their text; nothing downstream opens the source again."""
     settings, layout = workspace.settings(), workspace.layout()
     plan = load_plan(layout)
-    source = fetch(held_spec(layout), settings)
-    progress = workspace.progress(context.log, "Chunking", "partitions")
-    log = PartitionLog(context, directory_contents.key, DagsterEventType.ASSET_OBSERVATION)
+    root = fetch(held_spec(layout), settings).root
     todo = chunks_todo(layout, settings, plan, context.partition_keys)
-    failed: dict[str, str] = {}
-    for done, key in enumerate(todo, 1):
-        try:
-            result = chunk_partition(source.root, key, plan.partitions[key], settings.chunking, layout)
-        except Exception as error:  # any other partition may still succeed; this one says why it did not
-            failed[key] = f"{type(error).__name__}: {error}"
-            record_failure(layout, "chunks", key, failed[key])
-        else:
-            clear_failure(layout, "chunks", key)
-            metadata = {
-                "dagster/row_count": result.chunks,
-                "files": result.files,
-                "units": result.units,
-                "characters": result.characters,
-                "problems": dict(result.problems),
-                "chunks_preview": preview(result.preview, ["path", "start_line", "end_line", "trail", "text"]),
-            }
-            version = result.fingerprint
-            log.materialized(key, version=version, input_version=version, metadata=metadata)
-        progress(done, len(todo))
-    context.log.info(
-        f"{len(todo) - len(failed)} partitions chunked, {len(context.partition_keys) - len(todo)} unchanged"
-    )
-    if failed:
-        for key in context.partition_keys:  # else the UI would show these as failed too
-            if key not in todo and (stored := stored_fingerprint(layout, key)):
-                log.materialized(key, version=stored, input_version=stored, metadata={"reused": True})
-        raise dg.Failure(
-            f"{len(failed)} of {len(todo)} partitions failed; redo them: cgrag resume --failed",
-            metadata={"failed": failed},
-            allow_retries=False,
-        )
-    if context.run.asset_selection != {context.asset_key}:
-        yield dg.Output(None)  # what is downstream in the same run waits for it
+
+    def make(key: str) -> Built:
+        return _built(chunk_partition(root, key, plan.partitions[key], settings.chunking, layout))
+
+    run = PartitionedRun(context, workspace, directory_contents.key, DagsterEventType.ASSET_OBSERVATION)
+    run.build("Chunking", todo, make)
+    yield from check_chunks(settings)
+    prints = chunk_fingerprints(layout, set(context.partition_keys) - set(todo))
+    yield from run.end({key: Built(version, version, {"reused": True}) for key, version in prints.items()})
+
+
+def _built(result: PartitionResult) -> Built:
+    metadata = {
+        "dagster/row_count": result.chunks,
+        "files": result.files,
+        "units": result.units,
+        "characters": result.characters,
+        "problems": dict(result.problems),
+        "chunks_preview": preview(result.preview, ["path", "start_line", "end_line", "trail", "text"]),
+    }
+    return Built(result.fingerprint, result.fingerprint, metadata)

@@ -1,10 +1,14 @@
 """The partitions that chunks and everything derived per directory share, and what is recorded of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 from dagster import AssetKey, DagsterEventType
+
+from pipelines.state import clear_failure, record_failure
+from resources.workspace import Workspace
 
 directories = dg.DynamicPartitionsDefinition(name="directories")
 
@@ -21,29 +25,73 @@ def sync_keys(instance: dg.DagsterInstance, wanted: Iterable[str]) -> tuple[list
     return added, removed
 
 
-class PartitionLog:
-    """Records one partition's materialization at a time, with a data version from its content.
+@dataclass(frozen=True)
+class Built:
+    """One partition that was built (or found to be as it should be): its content, and what it was built from."""
 
-    An asset that returns an output would record every partition of its run with one data version, done or not; this
+    version: str
+    input_version: str
+    metadata: Mapping[str, Any]
+
+
+class PartitionedRun:
+    """Builds the partitions of a run one by one; each is recorded as it ends, or leaves the reason of its failure.
+
+    An asset that returns an output would record every partition of its run with one data version, done or not. This
     records just those that were done, each with what it was built from, so that the UI shows as stale exactly the
     partitions whose own inputs have changed.
     """
 
-    def __init__(self, context: dg.AssetExecutionContext, upstream: AssetKey, event: DagsterEventType) -> None:
+    def __init__(
+        self, context: dg.AssetExecutionContext, workspace: Workspace, upstream: AssetKey, event: DagsterEventType
+    ) -> None:
         self._context = context
+        self._layout = workspace.layout()
+        self._report = workspace.reporter(context.log)
         self._upstream = upstream
-        storage = context.instance.event_log_storage
-        self._pointers = storage.get_latest_storage_id_by_partition(upstream, event)
+        self._pointers = context.instance.event_log_storage.get_latest_storage_id_by_partition(upstream, event)
+        self._failed: dict[str, str] = {}
 
-    def materialized(self, key: str, *, version: str, input_version: str, metadata: Mapping[str, Any]) -> None:
-        """Record that the partition was built with `version`, from the upstream partition's `input_version`."""
+    def build(self, doing: str, keys: Sequence[str], make: Callable[[str], Built]) -> None:
+        """Build each key; an exception fails its own partition and no other."""
+        asset = self._context.asset_key.to_user_string()
+        progress = self._report(doing, "partitions")
+        for done, key in enumerate(keys, 1):
+            try:
+                built = make(key)
+            except Exception as error:
+                self._failed[key] = f"{type(error).__name__}: {error}"
+                record_failure(self._layout, asset, key, self._failed[key])
+            else:
+                clear_failure(self._layout, asset, key)
+                self._record(key, built)
+            progress(done, len(keys))
+
+    def end(self, unchanged: Mapping[str, Built]) -> Iterator[dg.Output[None]]:
+        """Fail the run if a partition failed; `unchanged` are the keys of the run that had nothing to be done."""
+        context = self._context
+        for key in unchanged:  # a failure of content that has since changed back to what is stored
+            clear_failure(self._layout, context.asset_key.to_user_string(), key)
+        context.log.info(f"{len(unchanged)} partitions unchanged, {len(self._failed)} failed")
+        if self._failed:
+            for key, built in unchanged.items():
+                self._record(key, built)  # else the UI would show these as failed, too
+            raise dg.Failure(
+                f"{len(self._failed)} partitions failed; redo them: cgrag resume --failed",
+                metadata={"failed": self._failed},
+                allow_retries=False,
+            )
+        if context.run.asset_selection != {context.asset_key}:
+            yield dg.Output(None)  # what is downstream in the same run waits for it
+
+    def _record(self, key: str, built: Built) -> None:
         asset = self._context.asset_key
         upstream = self._upstream.to_user_string()
         tags = {
             "dagster/code_version": self._context.assets_def.code_versions_by_key[asset] or "1",
-            "dagster/data_version": version,
+            "dagster/data_version": built.version,
             "dagster/data_version_is_user_provided": "true",
-            f"dagster/input_data_version/{upstream}": input_version,
+            f"dagster/input_data_version/{upstream}": built.input_version,
             f"dagster/input_event_pointer/{upstream}": str(self._pointers.get(key) or "NULL"),
         }
-        self._context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=metadata, tags=tags))
+        self._context.log_event(dg.AssetMaterialization(asset, partition=key, metadata=built.metadata, tags=tags))

@@ -14,7 +14,7 @@ def bm25_index(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.Ma
     """BM25F scores of every term in every chunk and file, in bm25s's format, memory-mapped by readers."""
     layout = workspace.layout()
     fingerprints = chunk_fingerprints(layout, load_plan(layout))
-    built = build_index(workspace.settings(), fingerprints, workspace.progress(context.log, "Indexing", "chunks"))
+    built = build_index(workspace.settings(), fingerprints, workspace.reporter(context.log)("Indexing", "chunks"))
     return dg.MaterializeResult(
         data_version=dg.DataVersion(built.generation),
         metadata={

@@ -7,10 +7,21 @@ import dagster as dg
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy, which we mean
 
 from assets import checks, corpus, retrieval  # noqa: E402
+from eval_jobs import checks as eval_checks  # noqa: E402
+from eval_jobs import retrieval_report  # noqa: E402
 from resources.workspace import Workspace  # noqa: E402
 
 defs = dg.Definitions(
-    assets=[corpus.corpus_files, corpus.directory_contents, corpus.chunks, retrieval.bm25_index],
-    asset_checks=dg.load_asset_checks_from_modules([checks]),
+    assets=[
+        corpus.corpus_files,
+        corpus.directory_contents,
+        corpus.chunks,
+        retrieval.bm25_index,
+        retrieval_report.question_sets,
+        retrieval_report.retrieval_report,
+    ],
+    asset_checks=dg.load_asset_checks_from_modules([checks, eval_checks]),
+    jobs=[retrieval_report.evaluation],
     resources={"workspace": Workspace()},
+    executor=dg.in_process_executor,  # a process per step costs seconds, and a run has few steps
 )

@@ -1,15 +1,15 @@
 """Materializing through Dagster's own instance, in this process, so that the UI shows the same runs."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from pipelines.corpus.scan import Scan, load_plan
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
-from pipelines.progress import Progress
+from pipelines.progress import Reporter
 from pipelines.settings import Settings
-from pipelines.state import ASSETS, AssetState, asset_states
+from pipelines.state import ASSETS, ON_REQUEST, AssetState, asset_states
 
 _RANGES = 3
 """Up to so many separate runs for scattered partitions; more are covered by one, which passes over what is done."""
@@ -25,21 +25,23 @@ def point_dagster_at(settings: Settings) -> None:
 
 
 def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[AssetState]:
-    """Return the states of the assets to build, of those selected (all, if none is named).
+    """Return the states of the assets to build, of those selected (if none is named, all but those on request).
 
     Raises:
         CgragError: a name is no asset's.
     """
-    unknown = sorted(set(select) - set(ASSETS))
+    known = (*ASSETS, *ON_REQUEST)
+    unknown = sorted(set(select) - set(known))
     if unknown:
-        raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(ASSETS)}")
-    return [state for state in states if state.state != "fresh" and (not select or state.name in select)]
+        raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(known)}")
+    wanted = select or ASSETS
+    return [state for state in states if state.state != "fresh" and state.name in wanted]
 
 
 class Materializer:
     """Runs assets one group at a time, in the order of the graph."""
 
-    def __init__(self, settings: Settings, reporter: Callable[[str, str], Progress]) -> None:
+    def __init__(self, settings: Settings, reporter: Reporter) -> None:
         self._settings = settings
         self._layout = Layout(settings.home)
         self._reporter = reporter
@@ -66,9 +68,10 @@ class Materializer:
                 for first, last in ranges(self._synced_keys(instance), keys):
                     self._execute(job, instance, "chunks", first, last)
                 built += ["chunks"] if keys else []
-            if self._state("bm25_index", select):
-                self._execute(job, instance, "bm25_index")
-                built.append("bm25_index")
+            for name in ("bm25_index", *ON_REQUEST):
+                if self._state(name, select):
+                    self._execute(job, instance, name)
+                    built.append(name)
         failed = next(state for state in asset_states(self._settings) if state.name == "chunks").failed
         if failed:
             reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))

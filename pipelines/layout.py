@@ -45,11 +45,24 @@ class Layout:
         return self.home / "index" / "bm25.json"
 
     @property
+    def questions(self) -> Path:
+        return self.home / "questions"
+
+    @property
+    def reports(self) -> Path:
+        return self.home / "reports"
+
+    @property
+    def ledgers(self) -> Path:
+        """A folder for each recipe, with what models have answered."""
+        return self.home / "ledger"
+
+    @property
     def dagster(self) -> Path:
         return self.home / "dagster"
 
     def partition(self, key: str, table: str) -> Path:
-        """The Parquet file of one partition's `table` (documents, outline, units or chunks)."""
+        """The Parquet file of one partition's `table` (documents, outline, units, chunks or extractions)."""
         return self.partitions / file_name(key) / f"{table}.parquet"
 
     def failure(self, asset: str, key: str) -> Path:

@@ -1,10 +1,16 @@
 """Every setting of the product. This module alone reads the environment."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from pipelines.errors import CgragError
 
@@ -52,6 +58,37 @@ class LexicalSettings(BaseModel):
     file_share: float = Field(0.5, ge=0)
 
 
+class ExtractSettings(BaseModel):
+    """What a model is asked about which chunks, and how patiently (README, Extraction)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Literal["hybrid", "llm", "ast", "off"] = "hybrid"
+    """hybrid: code by parsing, text by the model; llm: every chunk by the model; ast: parsing alone; off: neither."""
+    model: str = Field("HuggingFaceTB/SmolLM2-135M-Instruct", min_length=1)
+    """The name under which the server serves it."""
+    revision: str = ""
+    """Part of every request's key: another revision answers anew."""
+    taxonomy: Path | None = None
+    """The corpus's own types and relations (TOML); without one, those of pipelines/extract/taxonomy.toml."""
+    recipe: str = ""
+    """The recipe whose results are read, by its name in `cgrag ledger stats`; else the one of these settings."""
+    max_tokens: int = Field(1024, ge=16)
+    in_flight: int = Field(32, ge=1, le=1024)
+    """Requests at once, to each endpoint."""
+    timeout: float = Field(120, gt=0)
+    """Seconds for one answer, from connecting to its last byte."""
+    retries: int = Field(2, ge=0, le=10)
+    """Of a request that met a full or failing server, or none; other refusals are not asked again."""
+    backoff: float = Field(0.5, ge=0)
+    """Seconds before the first retry, doubled for each after it, unless the server says how long."""
+    flush_results: int = Field(32, ge=1)
+    flush_seconds: float = Field(5, gt=0)
+    """A kill loses at most so many results, or those of so many seconds."""
+    failed_share: float = Field(0.1, ge=0, le=1)
+    """More of those asked may not have failed, or the check fails."""
+
+
 class Settings(BaseSettings):
     """Read from `CGRAG_*` variables first, then from cgrag.toml in the working directory.
 
@@ -59,7 +96,12 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="CGRAG_", env_nested_delimiter="__", toml_file=SETTINGS_FILE, extra="forbid", populate_by_name=True
+        env_prefix="CGRAG_",
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+        toml_file=SETTINGS_FILE,
+        extra="forbid",
+        populate_by_name=True,
     )
 
     home: Path = PROJECT / "data"
@@ -77,8 +119,29 @@ class Settings(BaseSettings):
     """An archive that unpacks to more is refused."""
     partition_chunks: int = Field(400, ge=0)
     """The aim for one partition; 0 makes every directory a partition of its own."""
+    questions: Path | None = None
+    """A question file that the retrieval report is about, beside the synthetic set of the corpus's docs."""
     chunking: ChunkSettings = ChunkSettings()
     lexical: LexicalSettings = LexicalSettings()
+    extract: ExtractSettings = ExtractSettings()
+    llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
+    """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""
+    llm_api_key: SecretStr | None = None
+    """From the environment alone; shown and stored nowhere."""
+
+    @field_validator("llm_urls", mode="before")
+    @classmethod
+    def _split_urls(cls, value: object) -> object:
+        urls = value.split(",") if isinstance(value, str) else value
+        return [url.strip().rstrip("/") for url in urls if str(url).strip()] if isinstance(urls, list | tuple) else urls
+
+    @field_validator("llm_urls")
+    @classmethod
+    def _are_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            if not url.startswith(("http://", "https://")) or len(url) < 9:
+                raise ValueError(f"{url} is no http:// or https:// address")
+        return urls
 
     @classmethod
     def settings_customise_sources(
@@ -89,7 +152,10 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        file = TomlConfigSettingsSource(settings_cls)
+        if file.toml_data.keys() & {"llm_api_key", "CGRAG_LLM_API_KEY"}:
+            raise ValueError("an API key does not belong in a file; set CGRAG_LLM_API_KEY in the environment")
+        return init_settings, env_settings, file
 
 
 def load_settings() -> Settings:
@@ -110,6 +176,14 @@ def load_settings() -> Settings:
         ) from error
     except ValueError as error:
         raise CgragError(f"{SETTINGS_FILE} cannot be read: {error}", f"Mend or remove {SETTINGS_FILE}.") from error
+    questions = settings.questions.expanduser().absolute() if settings.questions else None
+    taxonomy = settings.extract.taxonomy
+    if taxonomy is not None:
+        settings.extract = settings.extract.model_copy(update={"taxonomy": taxonomy.expanduser().absolute()})
     return settings.model_copy(
-        update={"home": settings.home.expanduser().absolute(), "dagster_home": settings.dagster_home.absolute()}
+        update={
+            "home": settings.home.expanduser().absolute(),
+            "dagster_home": settings.dagster_home.absolute(),
+            "questions": questions,
+        }
     )

@@ -6,14 +6,18 @@ from typing import Any, Literal
 
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
+from pipelines.errors import CgragError
+from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.layout import Layout
-from pipelines.lexical.index import index_inputs
+from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
 from pipelines.tables import read_json, read_manifest, write_json
 
 Freshness = Literal["fresh", "stale", "missing", "failed"]
 PARTITIONED_ASSETS = ("chunks",)
 ASSETS = ("corpus_files", "chunks", "bm25_index")
+ON_REQUEST = ("question_sets", "retrieval_report")
+"""Built only when selected by name, or from the UI."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,10 @@ class AssetState:
     todo: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     """Partition key to the reason of its last failure."""
+
+    @property
+    def on_request(self) -> bool:
+        return self.name in ON_REQUEST
 
 
 def record_failure(layout: Layout, asset: str, key: str, reason: str) -> None:
@@ -55,13 +63,14 @@ def asset_states(settings: Settings, found: Scan | None = None) -> list[AssetSta
     """
     layout = Layout(settings.home)
     if read_manifest(layout.files) is None or not layout.plan.exists():
-        return [AssetState(name, "missing", "never built") for name in ASSETS]
+        return [AssetState(name, "missing", "never built") for name in (*ASSETS, *ON_REQUEST)]
     plan = load_plan(layout)
     corpus = AssetState("corpus_files", "fresh")
     if found is not None and not is_scanned(layout, found, settings):
         corpus = AssetState("corpus_files", "stale", "the corpus or a setting of the walk has changed")
     chunks = _chunks_state(layout, settings, plan)
-    return [corpus, chunks, _index_state(layout, settings, plan)]
+    index = _index_state(layout, settings, plan)
+    return [corpus, chunks, index, _sets_state(layout, settings, plan), _report_state(layout, settings)]
 
 
 def chunks_todo(layout: Layout, settings: Settings, plan: Plan, keys: Iterable[str]) -> list[str]:
@@ -94,23 +103,48 @@ def _chunks_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
 
 
 def _index_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
-    manifest = read_json(layout.bm25, "Build it anew:  cgrag run --select bm25_index")
-    if manifest is None:
-        return AssetState("bm25_index", "missing", "never built")
-    if not (layout.bm25.parent / manifest["folder"]).is_dir():
-        return AssetState("bm25_index", "missing", "its folder is gone")
-    wanted = index_inputs(settings, chunk_fingerprints(layout, plan))
-    changed = [name for name, value in wanted.items() if manifest.get(name) != value]
-    return (
-        AssetState("bm25_index", "stale", f"{', '.join(changed)} changed")
-        if changed
-        else AssetState("bm25_index", "fresh")
-    )
+    try:
+        manifest = read_json(layout.bm25, "")
+        if manifest is None:
+            return AssetState("bm25_index", "missing", "never built")
+        wanted = index_inputs(settings, chunk_fingerprints(layout, plan))
+        changed = [name for name, value in wanted.items() if manifest.get(name) != value]
+        if changed:
+            return AssetState("bm25_index", "stale", f"{', '.join(changed)} changed")
+        load_index(settings)
+    except CgragError:  # a damaged index is a missing one: the next run builds it again
+        return AssetState("bm25_index", "missing", "damaged")
+    return AssetState("bm25_index", "fresh")
 
 
-def chunk_fingerprints(layout: Layout, plan: Plan) -> dict[str, str]:
-    """Return {key: fingerprint} of the partitions whose chunks are stored."""
-    stored = ((key, stored_fingerprint(layout, key)) for key in plan)
+def _sets_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
+    stored = stored_sets(layout)
+    if stored is None or not all((layout.questions / name).exists() for name in stored["sets"]):
+        return AssetState("question_sets", "missing", "never built" if stored is None else "a file is gone")
+    try:
+        wanted = set_inputs(settings, chunk_fingerprints(layout, plan))
+    except CgragError as error:
+        return AssetState("question_sets", "stale", error.problem)
+    changed = [name for name, value in wanted.items() if stored.get(name) != value]
+    return AssetState("question_sets", "stale" if changed else "fresh", f"{', '.join(changed)} changed" * bool(changed))
+
+
+def _report_state(layout: Layout, settings: Settings) -> AssetState:
+    stored = stored_report(layout)
+    if stored is None or not (layout.reports / "report.html").exists():
+        return AssetState("retrieval_report", "missing", "never built")
+    try:
+        wanted = report_inputs(settings)
+    except CgragError as error:
+        return AssetState("retrieval_report", "stale", error.problem)
+    changed = [name for name, value in wanted.items() if stored["inputs"].get(name) != value]
+    state: Freshness = "stale" if changed else "fresh"
+    return AssetState("retrieval_report", state, f"{', '.join(changed)} changed" * bool(changed))
+
+
+def chunk_fingerprints(layout: Layout, keys: Iterable[str]) -> dict[str, str]:
+    """Return {key: fingerprint} of those of the keys whose chunks are stored."""
+    stored = ((key, stored_fingerprint(layout, key)) for key in keys)
     return {key: fingerprint for key, fingerprint in stored if fingerprint}
 
 

@@ -74,6 +74,47 @@ CHUNKS = pa.schema(
         pa.field("text", pa.string()),
     ]
 )
+_ENTITY = pa.struct(
+    [
+        pa.field("name", pa.string()),
+        pa.field("type", pa.string()),
+        pa.field("starts", pa.list_(pa.int64())),  # of every mention, in characters of the file
+    ]
+)
+_RELATION = pa.struct([pa.field(name, pa.string()) for name in ("source", "target", "type")])
+EXTRACTIONS = pa.schema(  # one row for each chunk that the policy leaves to the model
+    [
+        pa.field("chunk_id", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("key", pa.string()),  # of the request, "" where the chunk has no name to ask about
+        pa.field("status", pa.string()),  # ok, failed, pending
+        pa.field("problem", pa.string()),  # why it failed, as in LEDGER.status, else ""
+        pa.field("detail", pa.string()),
+        pa.field("result_hash", pa.string()),
+        pa.field("entities", pa.list_(_ENTITY)),
+        pa.field("relations", pa.list_(_RELATION)),
+        pa.field("ungrounded", pa.int64()),  # names dropped because the chunk does not have them
+        pa.field("junk", pa.int64()),  # names dropped because they name nothing
+        pa.field("refused", pa.int64()),  # relations dropped: of dropped names, to itself, or against the taxonomy
+    ]
+)
+_PIECE = pa.struct([pa.field("start", pa.int64()), pa.field("end", pa.int64()), pa.field("content", pa.string())])
+LEDGER = pa.schema(  # one row for each chunk text that a model was asked about
+    [
+        pa.field("key", pa.string()),  # hash of the rendered request
+        pa.field("text_hash", pa.string()),  # of the chunk's text
+        pa.field("status", pa.string()),  # ok, or the kind of failure: length, invalid answer, http 500, timeout …
+        pa.field("detail", pa.string()),
+        pa.field("finish_reason", pa.string()),
+        pa.field("pieces", pa.list_(_PIECE)),  # the model's own words: one, or two where the chunk was split
+        pa.field("result_hash", pa.string()),  # of the pieces
+        pa.field("prompt_tokens", pa.int64()),
+        pa.field("completion_tokens", pa.int64()),
+        pa.field("seconds", pa.float64()),  # of the answers, without waiting for a retry
+        pa.field("requests", pa.int64()),
+        pa.field("answered_at", pa.float64()),  # seconds since 1970, when the answer was there
+    ]
+)
 PARTITIONED = {"documents": DOCUMENTS, "outline": OUTLINE, "units": UNITS, "chunks": CHUNKS}
 
 

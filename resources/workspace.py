@@ -2,16 +2,16 @@
 
 import logging
 import time
-from collections.abc import Callable
+from functools import partial
 
 import dagster as dg
 
 from pipelines.layout import Layout
-from pipelines.progress import Progress
+from pipelines.progress import Reporter
 from pipelines.settings import Settings, load_settings
 
 _EVERY_SECONDS = 5.0
-reporters: list[Callable[[str, str], Progress]] = []
+reporters: list[Reporter] = []
 """Where the shell puts its own reporter; while it is empty, progress goes to Dagster's log."""
 
 
@@ -24,9 +24,9 @@ class Workspace(dg.ConfigurableResource[None]):
     def layout(self) -> Layout:
         return Layout(self.settings().home)
 
-    def progress(self, log: logging.Logger, doing: str, unit: str) -> Progress:
-        """Start a report: done, total, rate and time left, every few seconds."""
-        return reporters[-1](doing, unit) if reporters else LogProgress(log, doing, unit)
+    def reporter(self, log: logging.Logger) -> Reporter:
+        """What starts a report of a stage's progress: in the shell's own way, else to Dagster's log."""
+        return reporters[-1] if reporters else partial(LogProgress, log)
 
 
 class LogProgress:

@@ -34,7 +34,7 @@ class ShellProgress:
 
     def __init__(self, doing: str, unit: str) -> None:
         self._doing, self._unit = doing, unit
-        self._started = self._shown = time.monotonic()
+        self._started = self._shown = self._updated = time.monotonic()
         self._done = 0
         self._bar = _bar() if errors.is_terminal else None
         self._task = self._bar.add_task(doing, total=None, unit=unit) if self._bar else None
@@ -52,13 +52,14 @@ class ShellProgress:
                 f"  {self._doing}: {done:,}{f' of {total:,}' if total else ''} {self._unit}, {rate:,.0f}/s{left}"
             )
         self._done = done
+        self._updated = time.monotonic()
 
     def close(self) -> None:
         """Take the bar away; in its place a line says what was done."""
         if self._bar:
             self._bar.stop()
         if self._done:
-            seconds = time.monotonic() - self._started
+            seconds = self._updated - self._started
             errors.print(f"  {self._doing}: {self._done:,} {self._unit} in {seconds:.1f} s")
 
 

@@ -67,7 +67,7 @@ def _materialize(corpus: str | None, select: list[str], partitions: list[str], j
             return bars[0]
 
         errors.print(f"Corpus {spec.text} in {settings.home}")
-        found = scan_corpus(spec, settings, report("Fetching the corpus", "bytes"), report("Reading files", "files"))
+        found = scan_corpus(spec, settings, report)
         if found.note:
             errors.print(f"[yellow]{found.note}[/]")
         built = Materializer(settings, report).run(found, select, partitions)

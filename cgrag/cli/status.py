@@ -72,12 +72,15 @@ def document(settings: "Settings") -> dict[str, Any]:
         "assets": [
             {"name": state.name, "state": state.state, "detail": state.detail}
             for state in asset_states(settings, found)
+            if state.state != "missing" or not state.on_request
         ],
     }
 
 
 def print_summary(settings: "Settings") -> None:
     """Print the counts, the state of each asset, and the command to go on with."""
+    from pipelines.state import ON_REQUEST
+
     report = document(settings)
     if report["corpus"] is None:
         console.print(f"{report['home']} holds no corpus yet.\nStart:  cgrag run --corpus SPEC", markup=False)
@@ -94,7 +97,9 @@ def print_summary(settings: "Settings") -> None:
         console.print(
             "The corpus holds nothing to index.  See what was left out:  cgrag status --skipped", markup=False
         )
-    worst = next((state for state in _NEXT if any(asset["state"] == state for asset in report["assets"])), None)
+        return
+    wanted = [asset["state"] for asset in report["assets"] if asset["name"] not in ON_REQUEST]
+    worst = next((state for state in _NEXT if state in wanted), None)
     console.print(
         f"Next:  {_NEXT[worst]}" if worst else 'Next:  cgrag search "…"      or see the graph:  cgrag ui', markup=False
     )

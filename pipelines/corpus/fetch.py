@@ -28,7 +28,8 @@ class Source:
     root: Path
     name: str
     ignore_rules: bool = True
-    """Whether .gitignore files decide; not in an exported commit, where git has decided."""
+    """Whether .gitignore files decide. Not in an exported commit or a source archive: there git, or the authors, have
+    decided (vLLM ships, and its repository tracks, files that its own .gitignore would leave out)."""
     tracked: frozenset[str] = frozenset()
     """Paths that git tracks, which no ignore rule leaves out."""
     note: str = ""
@@ -38,7 +39,7 @@ class Source:
 def fetch(spec: CorpusSpec, settings: Settings, progress: Progress = silent) -> Source:
     """Return the folder of a corpus, downloading or cloning it unless it is cached.
 
-    Progress counts bytes of a download.
+    Progress counts bytes of a download, or objects of a clone.
 
     Raises:
         CgragError: the folder, version or ref does not exist, nothing can be reached and nothing is cached, or the
@@ -47,9 +48,9 @@ def fetch(spec: CorpusSpec, settings: Settings, progress: Progress = silent) -> 
     if spec.kind == "folder":
         return _folder(Path(spec.location), spec.name)
     if spec.kind == "git":
-        root, note = export_commit(spec, Layout(settings.home).sources)
+        root, note = export_commit(spec, Layout(settings.home).sources, progress)
         return Source(root, spec.name, ignore_rules=False, note=note)
-    return Source(_sdist(spec, settings, progress), spec.name)
+    return Source(_sdist(spec, settings, progress), spec.name, ignore_rules=False)
 
 
 def _folder(root: Path, name: str) -> Source:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from pipelines.corpus.spec import CorpusSpec
 from pipelines.errors import CgragError
 from pipelines.layout import file_name
+from pipelines.progress import Progress, silent
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -36,11 +37,12 @@ def tracked_files(root: Path) -> frozenset[str]:
     return frozenset(os.fsdecode(name) for name in listing.split(b"\0") if name)
 
 
-def export_commit(spec: CorpusSpec, sources: Path) -> tuple[Path, str]:
+def export_commit(spec: CorpusSpec, sources: Path, progress: Progress = silent) -> tuple[Path, str]:
     """Return a folder with the files of the commit that `spec.version` names, and a note when it may be an old one.
 
     The blobs are written as git stores them: no line-end conversion, no export-ignore. Symlinks and submodules become
-    no file. Clone and export are cached; without network the last fetched state of the ref is used.
+    no file. Clone and export are cached; without network the last fetched state of the ref is used. Progress counts
+    git's objects.
 
     Raises:
         CgragError: the repository cannot be cloned, or it has no such ref.
@@ -51,18 +53,14 @@ def export_commit(spec: CorpusSpec, sources: Path) -> tuple[Path, str]:
     note = ""
     if not clone.exists():
         with staging(clone) as folder:
-            try:
-                _git("clone", "--quiet", "--bare", "--", spec.location, str(folder / "repository"))
-            except subprocess.CalledProcessError as error:
-                raise CgragError(
-                    f"{spec.location} cannot be cloned: {_last_line(error)}", "Check the URL: git ls-remote URL"
-                ) from error
+            _clone(spec.location, folder / "repository", progress)
     elif not _COMMIT.fullmatch(spec.version) or _commit(clone, spec.version) is None:
         try:
             _git("fetch", "--quiet", "--prune", "--force", "--tags", "origin", "+refs/heads/*:refs/heads/*",
                  folder=clone / "repository")  # fmt: skip
         except subprocess.CalledProcessError as error:
-            note = f"{spec.location} was not reached ({_last_line(error)}); its last fetched state is used."
+            said = error.stderr.decode(errors="replace").splitlines()
+            note = f"{spec.location} was not reached ({_reason(said)}); its last fetched state is used."
     commit = _commit(clone, spec.version)
     if commit is None:
         raise CgragError(
@@ -76,6 +74,23 @@ def export_commit(spec: CorpusSpec, sources: Path) -> tuple[Path, str]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
     return tree, note
+
+
+def _clone(location: str, target: Path, progress: Progress) -> None:
+    command = ["git", "-c", "core.hooksPath=/dev/null", "clone", "--progress", "--bare", "--", location, str(target)]
+    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    said: list[str] = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True, errors="replace"
+    ) as process:
+        assert process.stderr
+        for line in process.stderr:  # universal newlines: git ends its counts with a CR
+            said.append(line)
+            counted = re.search(r"Receiving objects: .*\((\d+)/(\d+)\)", line)
+            if counted:
+                progress(int(counted[1]), int(counted[2]))
+    if process.returncode:
+        raise CgragError(f"{location} cannot be cloned: {_reason(said)}", "Check the URL: git ls-remote URL")
 
 
 def _commit(clone: Path, ref: str) -> str | None:
@@ -114,6 +129,6 @@ def _blobs(repository: Path, commit: str) -> Iterator[tuple[str, bytes]]:
             position = header_end + 1 + size + 1
 
 
-def _last_line(error: subprocess.CalledProcessError) -> str:
-    lines = error.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "no reason given"
+def _reason(said: list[str]) -> str:
+    """What git gave as the reason of a failure: the first fatal line of its standard error."""
+    return next((line.strip() for line in said if line.startswith("fatal:")), said[-1].strip() if said else "no reason")

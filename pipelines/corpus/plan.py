@@ -50,8 +50,9 @@ def plan_partitions(
     kept = {path: previous[path] for path in sizes if path in previous}
     new = {path: size for path, size in sizes.items() if path not in kept}
     if target_bytes == 0:
-        plan = kept | {path: key_of_directory(_directories(path)[0]) for path in new}
-        if len(set(plan.values())) <= max_keys:
+        own = {_directories(path)[0]: 1 for path in new} | _bucket_counts(kept.values())
+        plan = kept | {path: _key_for(path, own) for path in new}
+        if len({*plan.values(), "."}) <= max_keys:  # one is left for the root, here too
             return dict(sorted(plan.items()))
     known = {directory for path in kept for directory in _directories(path)}
     groups: dict[str, dict[str, int]] = defaultdict(dict)  # the highest new directory (or the root) -> its new files

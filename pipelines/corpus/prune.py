@@ -1,9 +1,12 @@
 """Removing what is no longer planned."""
 
 import shutil
+import time
 
 from pipelines.corpus.scan import Plan
 from pipelines.layout import Layout, file_name
+
+_ABANDONED_SECONDS = 24 * 3600
 
 
 def prune(layout: Layout, plan: Plan) -> int:
@@ -15,6 +18,9 @@ def prune(layout: Layout, plan: Plan) -> int:
     gone = [path for path in layout.partitions.glob("*") if path.name not in kept]
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)
+    for path in layout.partitions.glob("*/.*.parquet.*"):  # what a killed run was writing; a run of today may still be
+        if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+            path.unlink(missing_ok=True)
     for record in layout.failures.glob("*/*.json"):
         if record.stem not in kept:
             record.unlink(missing_ok=True)

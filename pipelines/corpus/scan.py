@@ -14,7 +14,7 @@ from pipelines.corpus.plan import MEAN_CHUNK_BYTES, plan_partitions
 from pipelines.corpus.spec import CorpusSpec, claim_home
 from pipelines.corpus.walk import Found, Skip, walk
 from pipelines.layout import Layout
-from pipelines.progress import Progress, silent
+from pipelines.progress import Progress, Reporter, no_report, silent
 from pipelines.settings import Settings
 from pipelines.tables import FILES, SKIPPED, digest, read_json, read_manifest, read_table, write_json, write_table
 
@@ -62,13 +62,15 @@ def read_file(root: Path, path: str) -> bytes:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise Unreadable("not a regular file", "changed after it was listed") from error
         raise Unreadable("unreadable", error.strerror or "") from error
-    with os.fdopen(handle, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):  # before fdopen, which raises on a folder
             raise Unreadable("not a regular file", "changed after it was listed")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read()
-        except OSError as error:
-            raise Unreadable("unreadable", error.strerror or "") from error
+    except OSError as error:
+        raise Unreadable("unreadable", error.strerror or "") from error
+    finally:
+        os.close(handle)
 
 
 def scan(source: Source, settings: Settings, progress: Progress = silent) -> Scan:
@@ -153,7 +155,8 @@ def load_plan(layout: Layout) -> Plan:
     keys = (read_json(layout.plan, f"Remove {layout.plan} and run again:  cgrag run") or {}).get("keys", {})
     partitions: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        partitions.setdefault(keys[row["path"]], []).append(row)
+        if row["path"] in keys:  # not after a crash between the two: the next scan puts that right
+            partitions.setdefault(keys[row["path"]], []).append(row)
     return Plan(dict(sorted(partitions.items())))
 
 
@@ -170,8 +173,8 @@ def is_scanned(layout: Layout, found: Scan, settings: Settings) -> bool:
     )
 
 
-def scan_corpus(spec: CorpusSpec, settings: Settings, download: Progress = silent, walked: Progress = silent) -> Scan:
+def scan_corpus(spec: CorpusSpec, settings: Settings, report: Reporter = no_report) -> Scan:
     """Fetch and scan `spec`, and record it as the home's corpus; nothing is recorded where it cannot be had."""
-    source = fetch(spec, settings, download)
+    source = fetch(spec, settings, report("Fetching the corpus", "objects" if spec.kind == "git" else "bytes"))
     claim_home(Layout(settings.home), spec)
-    return scan(source, settings, walked)
+    return scan(source, settings, report("Reading files", "files"))

@@ -64,7 +64,7 @@ def _walk_folder(
         except OSError as error:
             yield Skip(f"{folder}/", "unreadable", error.strerror or "")
             continue
-        if source.ignore_rules and any(entry.name == ".gitignore" for entry in entries):
+        if source.ignore_rules and any(e.name == ".gitignore" and e.is_file(follow_symlinks=False) for e in entries):
             shown = f"{folder}/.gitignore".lstrip("/")
             rules = rules.below(folder, source.root / shown, shown)
         inner = []

@@ -174,8 +174,11 @@ def _rows_schema(table: pa.Table, parts: pa.DataType) -> pa.Schema:
 
 
 def current_generation(settings: Settings) -> str | None:
-    """The generation of the stored index: a hash of what it ranks and how."""
-    manifest = read_json(Layout(settings.home).bm25, REBUILD)
+    """The generation of the stored index, a hash of what it ranks and how; None where there is none that is sound."""
+    try:
+        manifest = read_json(Layout(settings.home).bm25, REBUILD)
+    except CgragError:
+        return None
     return manifest["generation"] if manifest else None
 
 
@@ -210,5 +213,5 @@ def load_index(settings: Settings) -> LexicalIndex:
             settings=settings.lexical,
             generation=manifest["generation"],
         )
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+    except (OSError, EOFError, ValueError, KeyError, pa.ArrowException) as error:
         raise CgragError(f"The search index in {folder} is damaged: {error}", REBUILD) from error

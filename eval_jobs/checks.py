@@ -1,0 +1,20 @@
+"""Asset checks of the eval group."""
+
+import dagster as dg
+
+from eval_jobs.retrieval_report import retrieval_report
+from pipelines.evaluate.sets import changes_of_report
+from resources.workspace import Workspace
+
+
+@dg.asset_check(asset=retrieval_report)
+def recall_has_not_fallen(workspace: Workspace) -> dg.AssetCheckResult:
+    """Nothing finds less than in the last report; it is a fall when the whole paired interval lies below zero."""
+    changes = changes_of_report(workspace.layout())
+    falls = [change for change in changes if change.is_fall]
+    told = [f"{fall.name}: {fall.change:+.3f} [{fall.low:+.3f}, {fall.high:+.3f}]" for fall in falls]
+    return dg.AssetCheckResult(
+        passed=not falls,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"compared": len(changes), "falls": told[:50]},
+    )

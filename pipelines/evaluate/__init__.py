@@ -1,0 +1,1 @@
+"""How well questions find their sources: question sets, arms, scores with intervals, reports."""

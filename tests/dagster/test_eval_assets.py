@@ -1,0 +1,53 @@
+"""The eval group through Dagster: built when asked for, and never by a bare run."""
+
+import dagster as dg
+import pytest
+
+from tests.support import write_tree
+from tests.unit.evaluate.conftest import FILES
+
+pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")  # Dagster's own
+
+
+def test_the_report_is_built_when_selected(cli, home, tree):
+    write_tree(tree, FILES)
+    said = cli("run", "--corpus", str(tree))
+    assert said.code == 0 and "retrieval_report" not in said.err
+    assert {asset["name"] for asset in cli("status", "--json").json["assets"]} == {
+        "corpus_files",
+        "chunks",
+        "bm25_index",
+    }
+    said = cli("run", "--select", "question_sets,retrieval_report")
+    assert said.code == 0 and "Built question_sets, retrieval_report" in said.err
+    assert {asset["state"] for asset in cli("status", "--json").json["assets"]} == {"fresh"}
+    with dg.DagsterInstance.get() as instance:
+        event = instance.get_latest_materialization_event(dg.AssetKey("retrieval_report"))
+    metadata = event.asset_materialization.metadata
+    assert "](data:image/png;base64," in metadata["plots"].value
+    assert metadata["dagster/row_count"].value > 5
+    (tree / "docs" / "more.md").write_text(
+        "# More\n\nAnother page, with enough to say about itself to be one of the sections asked for.\n"
+    )
+    assert cli("run").code == 0
+    said = cli("status")
+    assert "stale   question_sets" in said.out and "Next:  cgrag search" in said.out
+
+
+def test_a_failing_report_says_why(cli, home, tree, tmp_path, monkeypatch):
+    write_tree(tree, FILES)
+    (tmp_path / "mine.json").write_text("[]")
+    cli("run", "--corpus", str(tree))
+    monkeypatch.setenv("CGRAG_QUESTIONS", str(tmp_path / "mine.json"))
+    said = cli("run", "--select", "question_sets")
+    assert said.code == 1 and "is not a question file" in said.err
+
+
+def test_the_job_holds_both():
+    from cgrag.definitions import defs
+
+    job = defs.resolve_job_def("evaluation")
+    assert {key.to_user_string() for key in job.asset_layer.executable_asset_keys} == {
+        "question_sets",
+        "retrieval_report",
+    }
