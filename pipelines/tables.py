@@ -207,7 +207,7 @@ def read_table(path: Path, schema: pa.Schema, remedy: str = "Build it:  cgrag ru
     except FileNotFoundError as error:
         raise CgragError(f"{path} is missing.", remedy) from error
     except (OSError, pa.ArrowException) as error:
-        raise CgragError(f"{path} is damaged: {error}", remedy) from error
+        raise CgragError(f"{path} is damaged: {error}", "Remove that file and build it again:  cgrag run") from error
     if not table.schema.equals(schema):
         raise CgragError(f"{path} was written by another version of cgrag.", remedy)
     return table.replace_schema_metadata(None)

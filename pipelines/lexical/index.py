@@ -214,4 +214,6 @@ def load_index(settings: Settings) -> LexicalIndex:
             generation=manifest["generation"],
         )
     except (OSError, EOFError, ValueError, KeyError, pa.ArrowException) as error:
+        if not folder.exists() and read_json(layout.bm25, REBUILD) != manifest:
+            return load_index(settings)  # it was replaced between the reading of its manifest and of its files
         raise CgragError(f"The search index in {folder} is damaged: {error}", REBUILD) from error
