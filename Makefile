@@ -10,6 +10,7 @@ QUESTION ?= how is a LoRA adapter loaded at run time
 run: $(VENV)/.run ## install, fetch and index the corpus, ask it a question
 	$(BIN)/cgrag run
 	$(BIN)/cgrag search "$(QUESTION)" --k 3
+	$(BIN)/cgrag search 'who calls `make_zmq_socket`?' --graph --k 4
 	@echo
 	@echo "Ask more:            $(BIN)/cgrag search \"...\""
 	@echo "The asset graph:     $(BIN)/cgrag ui    then open http://127.0.0.1:3000"
@@ -18,8 +19,8 @@ test: lint ## every test that this machine has the parts for
 	$(BIN)/python -m pytest --numprocesses auto tests/unit tests/dagster
 	$(BIN)/python -m pytest tests/e2e
 
-test-fast: lint ## without the tests that start servers or read a whole corpus
-	$(BIN)/python -m pytest --numprocesses auto tests/unit tests/dagster
+test-fast: lint ## the unit tests: no server, no Dagster instance, no network
+	$(BIN)/python -m pytest --numprocesses auto tests/unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
@@ -28,6 +29,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test ## speed and memory on the whole corpus
 	$(BIN)/python -m tests.bench.pipeline
+	$(BIN)/python -m tests.bench.graph
 
 ui: $(VENV)/.run
 	$(BIN)/cgrag ui

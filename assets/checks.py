@@ -3,9 +3,11 @@
 import dagster as dg
 
 from pipelines.chunking.verify import unaccounted_files, wrong_offsets
+from pipelines.code.verify import edges_of_no_file, files_without_facts
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import held_spec
+from pipelines.graph.store import graph_record, read_generation
 from pipelines.layout import Layout
 from pipelines.lexical.index import load_index
 from pipelines.settings import Settings
@@ -25,6 +27,23 @@ OF_CHUNKS = [
     ),
 ]
 """Evaluated by `chunks` itself, whose runs return no output that a separate check could wait for."""
+
+
+OF_FACTS = [
+    dg.AssetCheckSpec(
+        "every_parsed_file_has_facts",
+        asset="code_facts",
+        description="Every Python file that was parsed into chunks has facts.",
+    )
+]
+"""Evaluated by `code_facts` itself, for the same reason."""
+
+
+def check_facts(settings: Settings) -> list[dg.AssetCheckResult]:
+    """Evaluate OF_FACTS on all that is stored."""
+    layout = Layout(settings.home)
+    lost = files_without_facts(layout, load_plan(layout))
+    return [dg.AssetCheckResult(check_name=OF_FACTS[0].name, passed=not lost, metadata={"files": lost[:50]})]
 
 
 def check_chunks(settings: Settings) -> list[dg.AssetCheckResult]:
@@ -49,6 +68,22 @@ def corpus_is_not_empty(workspace: Workspace) -> dg.AssetCheckResult:
     plan = load_plan(workspace.layout())
     files = sum(len(rows) for rows in plan.partitions.values())
     return dg.AssetCheckResult(passed=files > 0, severity=dg.AssetCheckSeverity.WARN, metadata={"files": files})
+
+
+@dg.asset_check(asset="code_edges")
+def every_edge_is_between_files_of_the_corpus(workspace: Workspace) -> dg.AssetCheckResult:
+    """Both ends of every place that makes an edge lie in a file of the corpus."""
+    lost = edges_of_no_file(workspace.layout(), load_plan(workspace.layout()))
+    return dg.AssetCheckResult(passed=not lost, metadata={"ends": lost[:50], "count": len(lost)})
+
+
+@dg.asset_check(asset="knowledge_graph")
+def store_holds_the_promoted_graph(workspace: Workspace) -> dg.AssetCheckResult:
+    """graph.duckdb is of the generation that graph.json names (the invariants were checked before promotion)."""
+    record = graph_record(workspace.layout())
+    stored = read_generation(workspace.layout().graph_store)
+    promoted = record["generation"] if record else ""
+    return dg.AssetCheckResult(passed=stored == promoted, metadata={"stored": stored, "promoted": promoted})
 
 
 @dg.asset_check(asset="bm25_index")

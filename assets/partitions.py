@@ -61,7 +61,7 @@ class PartitionedRun:
                 built = make(key)
             except Exception as error:
                 self._failed[key] = f"{type(error).__name__}: {error}"
-                record_failure(self._layout, asset, key, self._failed[key])
+                record_failure(self._layout, asset, key, self._failed[key], getattr(error, "missing", ()))
             else:
                 clear_failure(self._layout, asset, key)
                 self._record(key, built)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pipelines.lexical.index import LexicalIndex
+    from pipelines.retrieve.graph_search import GraphSearch
     from pipelines.retrieve.search import Result
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ class Corpus:
         if home is not None:
             self.settings = self.settings.model_copy(update={"home": Path(home).absolute()})
         self._index: LexicalIndex | None = None
+        self._graph: tuple[tuple[str, str], GraphSearch] | None = None
 
     @property
     def index(self) -> LexicalIndex:
@@ -42,8 +44,22 @@ class Corpus:
             self._index = load_index(self.settings)
         return self._index
 
-    def search(self, question: str, k: int = 5) -> list[Result]:
-        """Return at most `k` chunks, best first; see `pipelines.retrieve.search.search`."""
+    def search(self, question: str, k: int = 5, *, graph: bool = False) -> list[Result]:
+        """Return at most `k` chunks, best first; with `graph` a structural question is answered by the graph, too.
+
+        See `pipelines.retrieve.search.search` and `pipelines.retrieve.graph_search.GraphSearch`.
+        """
         from pipelines.retrieve.search import search
 
-        return search(self.index, question, k)
+        return self._graph_search().search(question, k) if graph else search(self.index, question, k)
+
+    def _graph_search(self) -> GraphSearch:
+        from pipelines.graph.store import graph_record
+        from pipelines.layout import Layout
+        from pipelines.retrieve.graph_search import GraphSearch
+
+        record = graph_record(Layout(self.settings.home))
+        current = (self.index.generation, record["generation"] if record else "")
+        if self._graph is None or self._graph[0] != current:
+            self._graph = (current, GraphSearch(self.index, self.settings))
+        return self._graph[1]

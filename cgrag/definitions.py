@@ -6,7 +6,7 @@ import dagster as dg
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy, which we mean
 
-from assets import checks, corpus, retrieval  # noqa: E402
+from assets import checks, corpus, extraction, graph, retrieval  # noqa: E402
 from eval_jobs import checks as eval_checks  # noqa: E402
 from eval_jobs import retrieval_report  # noqa: E402
 from resources.workspace import Workspace  # noqa: E402
@@ -17,6 +17,10 @@ defs = dg.Definitions(
         corpus.directory_contents,
         corpus.chunks,
         retrieval.bm25_index,
+        graph.code_facts,
+        graph.code_edges,
+        graph.knowledge_graph,
+        extraction.extractions,
         retrieval_report.question_sets,
         retrieval_report.retrieval_report,
     ],

@@ -1,11 +1,13 @@
 """Materializing through Dagster's own instance, in this process, so that the UI shows the same runs."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from pipelines.corpus.scan import Scan, load_plan
 from pipelines.errors import CgragError
+from pipelines.extract.plan import ExtractionPlan, Order, plan_extraction
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
@@ -46,39 +48,74 @@ class Materializer:
         self._layout = Layout(settings.home)
         self._reporter = reporter
 
-    def run(self, found: Scan, select: Sequence[str] = (), partitions: Sequence[str] = ()) -> list[str]:
+    def run(
+        self,
+        found: Scan,
+        select: Sequence[str] = (),
+        partitions: Sequence[str] = (),
+        order: Order | None = None,
+        confirm: Callable[[ExtractionPlan], bool] = lambda plan: True,
+    ) -> list[str]:
         """Build what is missing or stale; return the names of the assets that were.
 
-        Failed partitions do not stop what needs only the others; they are raised at the end.
+        A model is asked about what `order` says, once its plan is confirmed, and without one about nothing. Failed
+        partitions do not stop what needs only the others; they are raised at the end.
 
         Raises:
             CgragError: partitions failed, or a name is not known.
         """
         built = []
         todo = stale_assets(asset_states(self._settings, found), select)
-        if not todo:
+        if not todo and order is None:
             return []
         with self._dagster() as (job, instance):
             if any(state.name == "corpus_files" for state in todo):
                 self._execute(job, instance, "corpus_files")
                 built.append("corpus_files")
-            chunks = self._state("chunks", select)
-            if chunks:
-                keys = self._wanted(chunks.todo, partitions)
-                for first, last in ranges(self._synced_keys(instance), keys):
-                    self._execute(job, instance, "chunks", first, last)
-                built += ["chunks"] if keys else []
-            for name in ("bm25_index", *ON_REQUEST):
-                if self._state(name, select):
+            for name in (*ASSETS[1:], *ON_REQUEST):
+                if name in ("chunks", "code_facts"):
+                    state = self._state(name, select)
+                    keys = self._wanted(state.todo, partitions) if state else []
+                    for first, last in ranges(self._synced_keys(instance), keys):
+                        self._execute(job, instance, name, first, last)
+                    built += [name] if keys else []
+                elif name == "extractions":
+                    built += [name] * self._extract(job, instance, select, partitions, order, confirm)
+                elif self._state(name, select):
                     self._execute(job, instance, name)
                     built.append(name)
-        failed = next(state for state in asset_states(self._settings) if state.name == "chunks").failed
-        if failed:
-            reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))
-            raise CgragError(
-                f"{len(failed)} partitions of chunks failed:{reasons}", "Redo them:  cgrag resume --failed"
-            )
+        failed = {state.name: state.failed for state in asset_states(self._settings)}
+        for name in ("chunks", "code_facts", *({"extractions"} & set(built))):
+            if failed[name]:
+                reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed[name].items()))
+                problem = f"{len(failed[name])} partitions of {name} failed:{reasons}"
+                raise CgragError(problem, "Redo them:  cgrag resume --failed")
         return built
+
+    def _extract(  # type: ignore[no-untyped-def]
+        self,
+        job,
+        instance,
+        select: Sequence[str],
+        partitions: Sequence[str],
+        order: Order | None,
+        confirm: Callable[[ExtractionPlan], bool],
+    ) -> bool:
+        """Bring the tables up to the ledger, and ask what is ordered; whether there was anything to do."""
+        state = self._state("extractions", select)
+        keys = set(self._wanted(state.todo, partitions)) if state else set()
+        config: dict[str, Any] = {"ask": "none"}
+        if order is not None:
+            planned = load_plan(self._layout)
+            plan = plan_extraction(self._settings, planned, order)
+            if confirm(plan):
+                keys |= plan.wanted.keys() | (set(order.listed or ()) & set(planned))
+                config = {"ask": "pending"}
+                if order != Order():
+                    config = {"ask": "listed", "chunks": [chunk for ids in plan.wanted.values() for chunk in ids]}
+        for first, last in ranges(self._synced_keys(instance), sorted(keys)):
+            self._execute(job, instance, "extractions", first, last, config)
+        return bool(keys)
 
     def _state(self, name: str, select: Sequence[str]) -> AssetState | None:
         return next((state for state in stale_assets(asset_states(self._settings), select) if state.name == name), None)
@@ -111,19 +148,33 @@ class Materializer:
         sync_keys(instance, load_plan(self._layout))
         return list(instance.get_dynamic_partitions(directories.name))
 
-    def _execute(self, job, instance, asset: str, first: str = "", last: str = "") -> None:  # type: ignore[no-untyped-def]
+    def _execute(self, job, instance, asset: str, first: str = "", last: str = "", config: Any = None) -> None:  # type: ignore[no-untyped-def]
         import dagster as dg
 
         tags = (
             {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last} if first else {}
         )
-        with suppress(dg.Failure):  # each failed partition has left its reason, and is told at the end
+        with suppress(dg.Failure), _interruptible():  # each failed partition has left its reason, told at the end
             job.execute_in_process(
                 instance=instance,
                 asset_selection=[dg.AssetKey(asset)],
                 tags=tags,
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                run_config={
+                    "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                    "ops": {asset: {"config": config}} if config else {},
+                },
             )
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make of Dagster's word for Ctrl-C and SIGTERM the usual one."""
+    import dagster as dg
+
+    try:
+        yield
+    except dg.DagsterExecutionInterruptedError as error:
+        raise KeyboardInterrupt from error
 
 
 def ranges(ordered: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:

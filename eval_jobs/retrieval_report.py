@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from assets.graph import knowledge_graph
 from assets.preview import preview
 from assets.retrieval import bm25_index
 from pipelines.corpus.scan import load_plan
@@ -27,7 +28,9 @@ def question_sets(workspace: Workspace) -> dg.MaterializeResult[None]:
     )
 
 
-@dg.asset(group_name="eval", kinds={"html"}, deps=[question_sets, bm25_index], code_version=str(VERSION))
+@dg.asset(
+    group_name="eval", kinds={"html"}, deps=[question_sets, bm25_index, knowledge_graph], code_version=str(VERSION)
+)
 def retrieval_report(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
     """Recall of every mode and arm that is built, with intervals: report.html, .md and .json under reports/."""
     made = make_report(workspace.settings(), workspace.reporter(context.log)("Asking", "questions"))

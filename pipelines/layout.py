@@ -45,6 +45,19 @@ class Layout:
         return self.home / "index" / "bm25.json"
 
     @property
+    def graph(self) -> Path:
+        """The folder of the linker's and the graph's tables."""
+        return self.home / "graph"
+
+    @property
+    def graph_store(self) -> Path:
+        return self.graph / "graph.duckdb"
+
+    @property
+    def graph_record(self) -> Path:
+        return self.graph / "graph.json"
+
+    @property
     def questions(self) -> Path:
         return self.home / "questions"
 

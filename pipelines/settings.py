@@ -58,6 +58,15 @@ class LexicalSettings(BaseModel):
     file_share: float = Field(0.5, ge=0)
 
 
+class CodeSettings(BaseModel):
+    """How code is linked."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hooks: dict[str, str] = {}
+    """Which method a call of an object reaches through a base from outside: {"torch.nn.Module": "forward"}."""
+
+
 class ExtractSettings(BaseModel):
     """What a model is asked about which chunks, and how patiently (README, Extraction)."""
 
@@ -123,6 +132,7 @@ class Settings(BaseSettings):
     """A question file that the retrieval report is about, beside the synthetic set of the corpus's docs."""
     chunking: ChunkSettings = ChunkSettings()
     lexical: LexicalSettings = LexicalSettings()
+    code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""

@@ -1,21 +1,27 @@
 """What a home holds, what is stale, missing or failed, by the artifacts' own manifests (Dagster is not asked)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
+from pipelines.code.stage import current_facts, edges_inputs, facts_fingerprint, stored_facts
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
 from pipelines.errors import CgragError
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
+from pipelines.extract.ledger import Ledger
+from pipelines.extract.overview import overview, totals
+from pipelines.extract.recipe import active_recipe
+from pipelines.graph.stage import edges_fingerprint, graph_inputs
+from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
-from pipelines.tables import read_json, read_manifest, write_json
+from pipelines.tables import digest, read_json, read_manifest, write_json
 
 Freshness = Literal["fresh", "stale", "missing", "failed"]
-PARTITIONED_ASSETS = ("chunks",)
-ASSETS = ("corpus_files", "chunks", "bm25_index")
+PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
+ASSETS = ("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "knowledge_graph", "extractions")
 ON_REQUEST = ("question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
 
@@ -36,9 +42,9 @@ class AssetState:
         return self.name in ON_REQUEST
 
 
-def record_failure(layout: Layout, asset: str, key: str, reason: str) -> None:
-    """Remember why a partition failed, until it succeeds or is no longer planned."""
-    write_json(layout.failure(asset, key), {"partition": key, "reason": reason})
+def record_failure(layout: Layout, asset: str, key: str, reason: str, missing: Sequence[str] = ()) -> None:
+    """Remember why a partition failed, and which chunks it lacks, until it succeeds or is no longer planned."""
+    write_json(layout.failure(asset, key), {"partition": key, "reason": reason, "missing": list(missing)})
 
 
 def clear_failure(layout: Layout, asset: str, key: str) -> None:
@@ -56,6 +62,16 @@ def failures(layout: Layout, asset: str, planned: Plan) -> dict[str, str]:
     return found
 
 
+def missing_chunks(layout: Layout, asset: str, planned: Plan) -> dict[str, list[str]]:
+    """Return {key: ids of the chunks that it lacks} of the planned partitions that failed last."""
+    records = (read_json(path, f"Remove {path}.") for path in sorted((layout.failures / asset).glob("*.json")))
+    return {
+        record["partition"]: record.get("missing", [])
+        for record in records
+        if record and record["partition"] in planned.partitions
+    }
+
+
 def asset_states(settings: Settings, found: Scan | None = None) -> list[AssetState]:
     """Return the state of every asset, in the order they are built.
 
@@ -70,7 +86,49 @@ def asset_states(settings: Settings, found: Scan | None = None) -> list[AssetSta
         corpus = AssetState("corpus_files", "stale", "the corpus or a setting of the walk has changed")
     chunks = _chunks_state(layout, settings, plan)
     index = _index_state(layout, settings, plan)
-    return [corpus, chunks, index, _sets_state(layout, settings, plan), _report_state(layout, settings)]
+    graph = _graph_states(layout, settings, plan)
+    extractions = _extractions_state(layout, settings, plan)
+    return [
+        corpus,
+        chunks,
+        index,
+        *graph,
+        extractions,
+        _sets_state(layout, settings, plan),
+        _report_state(layout, settings),
+    ]
+
+
+def facts_todo(layout: Layout, chunks: Mapping[str, str]) -> list[str]:
+    """Return the keys whose stored facts are not those of their chunks, {key: fingerprint of the chunks}."""
+    return sorted(chunks.keys() - current_facts(layout, chunks))
+
+
+def _graph_states(layout: Layout, settings: Settings, plan: Plan) -> list[AssetState]:
+    chunked = chunk_fingerprints(layout, plan)
+    todo = facts_todo(layout, chunked)
+    failed = failures(layout, "code_facts", plan)
+    facts = any(stored_facts(layout, key) for key in plan)
+    waiting = sorted({*todo, *failed})
+    state: Freshness = "failed" if failed else "fresh" if not waiting else "stale" if facts else "missing"
+    detail = f"{len(waiting)} of {len(plan.partitions)} partitions" if waiting else ""
+    wanted = edges_inputs(settings.code, {key: facts_fingerprint(print) for key, print in chunked.items()})
+    linked = edges_fingerprint(layout)
+    edges = _single("code_edges", linked, digest(wanted))
+    record = graph_record(layout)
+    inputs = graph_inputs(digest(wanted), chunked)
+    current = digest({name: record.get(name) for name in inputs}) if record else None
+    return [
+        AssetState("code_facts", state, detail, waiting, failed),
+        edges,
+        _single("knowledge_graph", current, digest(inputs)),
+    ]
+
+
+def _single(name: str, stored: str | None, wanted: str) -> AssetState:
+    if stored is None:
+        return AssetState(name, "missing", "never built")
+    return AssetState(name, "fresh") if stored == wanted else AssetState(name, "stale", "what it is built from changed")
 
 
 def chunks_todo(layout: Layout, settings: Settings, plan: Plan, keys: Iterable[str]) -> list[str]:
@@ -115,6 +173,29 @@ def _index_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
     except CgragError:  # a damaged index is a missing one: the next run builds it again
         return AssetState("bm25_index", "missing", "damaged")
     return AssetState("bm25_index", "fresh")
+
+
+def _extractions_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
+    """Stale is a table that lacks what the ledger has; chunks that no model was asked about make none stale."""
+    failed = failures(layout, "extractions", plan)
+    try:
+        recipe = active_recipe(settings)
+        with Ledger(layout, recipe.id, settings.extract) as ledger:
+            found = overview(layout, plan, settings, recipe, ledger, exact=False)
+    except CgragError as error:
+        return AssetState("extractions", "stale", error.problem, failed=failed)
+    missing = sorted(set(plan.partitions) - {key for key, partition in found.items() if partition.stored})
+    stale = [key for key, partition in found.items() if partition.stored and not partition.current]
+    todo = [key for key, partition in found.items() if not partition.current]
+    state: Freshness = "fresh"
+    if failed or missing or stale:
+        state = "failed" if failed else "stale" if stale or len(missing) < len(plan.partitions) else "missing"
+    detail = ", ".join(
+        f"{len(keys)} {word}" for keys, word in ((failed, "failed"), (missing, "missing"), (stale, "stale")) if keys
+    )
+    return AssetState(
+        "extractions", state, f"{detail} of {len(plan.partitions)} partitions" if detail else "", todo, failed
+    )
 
 
 def _sets_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
@@ -163,3 +244,27 @@ def counts(settings: Settings) -> dict[str, Any]:
         "partitions": len(plan.partitions),
         "chunks": sum(pq.read_metadata(path).num_rows for path in stored),
     }
+
+
+def graph_counts(settings: Settings) -> dict[str, Any]:
+    """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
+    record = graph_record(Layout(settings.home))
+    if record is None:
+        return {"symbols": 0, "entities": 0, "edges": {}, "mentions": 0}
+    entities = record["entities_by_type"]
+    return {
+        "symbols": sum(number for kind, number in entities.items() if kind != "Concept"),
+        "entities": sum(entities.values()),
+        "edges": record["edges_by_relation"],
+        "mentions": record["mentions"],
+    }
+
+
+def extraction_counts(settings: Settings) -> dict[str, Any]:
+    """Return how many chunks a model was to be asked about, with what came of them; zeros where nothing is built."""
+    layout = Layout(settings.home)
+    built = read_manifest(layout.files) is not None and layout.plan.exists()
+    plan = load_plan(layout) if built else Plan({})
+    recipe = active_recipe(settings)
+    with Ledger(layout, recipe.id, settings.extract) as ledger:
+        return totals(overview(layout, plan, settings, recipe, ledger), ledger)

@@ -176,9 +176,12 @@ def write_table(
     path: Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema, manifest: Mapping[str, object]
 ) -> None:
     """Write rows as Parquet, atomically, with the manifest (what it was built from) in the file's own metadata."""
-    table = pa.Table.from_pylist(
-        list(rows), schema=schema.with_metadata({"cgrag": json.dumps(manifest, sort_keys=True)})
-    )
+    write_arrow(path, pa.Table.from_pylist(list(rows), schema=schema), manifest)
+
+
+def write_arrow(path: Path, table: pa.Table, manifest: Mapping[str, object]) -> None:
+    """Write a table as `write_table` writes rows."""
+    table = table.replace_schema_metadata({"cgrag": json.dumps(manifest, sort_keys=True)})
     with atomic(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 

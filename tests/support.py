@@ -16,20 +16,27 @@ import pytest
 
 from cgrag import Corpus
 from pipelines.chunking.partition import chunk_partition
+from pipelines.code.stage import build_edges, build_facts, current_facts
+from pipelines.code.tables import CODE_FACTS, PAGE_LINKS, SITES, UNRESOLVED
 from pipelines.corpus.decode import decode
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.prune import prune
 from pipelines.corpus.scan import Scan, load_plan, scan_corpus, store_scan
 from pipelines.corpus.spec import parse_spec
+from pipelines.graph.stage import make_graph
+from pipelines.graph.store import graph_record, read_generation
+from pipelines.graph.tables import GRAPH
 from pipelines.layout import Layout
 from pipelines.lexical.index import build_index
 from pipelines.retrieve.search import Result
 from pipelines.settings import PROJECT, Settings
-from pipelines.state import chunk_fingerprints, chunks_todo
+from pipelines.state import AssetState, asset_states, chunk_fingerprints, chunks_todo, facts_todo
 from pipelines.tables import FILES, PARTITIONED, SKIPPED, read_table, row_hash
 
 CASES = Path(__file__).parent / "cases"
 SCHEMAS = {"files": FILES, "skipped": SKIPPED, **PARTITIONED}
+LINKED = {"sites": SITES, "links": SITES, "unresolved": UNRESOLVED, **GRAPH}
+GRAPH_SCHEMAS = {"code_facts": CODE_FACTS, "page_links": PAGE_LINKS, **LINKED}
 Rows = list[dict[str, Any]]
 
 
@@ -82,11 +89,30 @@ class Home:
         for key in chunks_todo(self.layout, self.settings, plan, plan):
             chunk_partition(root, key, plan.partitions[key], self.settings.chunking, self.layout)
         build_index(self.settings, chunk_fingerprints(self.layout, plan))
+        self.build_graph()
+
+    def build_graph(self) -> None:
+        """Build what is missing or stale of facts, edges and graph."""
+        plan = load_plan(self.layout)
+        chunked = chunk_fingerprints(self.layout, plan)
+        for key in facts_todo(self.layout, chunked):
+            build_facts(self.layout, key, chunked[key])
+        for name, make in (
+            ("code_edges", lambda: build_edges(self.layout, self.settings.code, current_facts(self.layout, chunked))),
+            ("knowledge_graph", lambda: make_graph(self.layout, chunked)),
+        ):
+            if self.state(name).state != "fresh":
+                make()
+
+    def state(self, asset: str, found: Scan | None = None) -> AssetState:
+        return next(state for state in asset_states(self.settings, found) if state.name == asset)
 
     def table(self, name: str) -> pa.Table:
         """Everything that is stored of one table, of all partitions."""
-        schema = SCHEMAS[name]
-        if name in PARTITIONED:
+        schema = (SCHEMAS | GRAPH_SCHEMAS)[name]
+        if name in LINKED:
+            paths = [self.layout.graph / f"{name}.parquet"]
+        elif name in PARTITIONED or name in GRAPH_SCHEMAS:
             paths = [self.layout.partition(key, name) for key in load_plan(self.layout)]
         else:
             paths = [self.layout.files if name == "files" else self.layout.skipped]
@@ -100,6 +126,23 @@ class Home:
     def hashes(self) -> dict[str, str]:
         """{table: hash of its rows}, equal for two homes that hold the same."""
         return {name: row_hash(self.table(name)) for name in SCHEMAS}
+
+    def graph_hashes(self) -> dict[str, str]:
+        """The same of the tables of code and graph, and the graph's generation, as readers see it."""
+        hashes = {name: row_hash(self.table(name)) for name in GRAPH_SCHEMAS}
+        record = graph_record(self.layout)
+        generation = read_generation(self.layout.graph_store)
+        assert record is not None and record["generation"] == generation
+        return {**hashes, "generation": generation}
+
+    def edges(self, *relations: str) -> set[tuple[str, str]]:
+        """(source, target) of the graph's edges of some relations, of all if none is given."""
+        rows = self.rows("edges")
+        return {(row["source"], row["target"]) for row in rows if not relations or row["relation"] in relations}
+
+    def entities(self) -> dict[str, dict[str, Any]]:
+        """{id: row}"""
+        return {row["id"]: row for row in self.rows("entities")}
 
     def search(self, question: str, k: int = 5) -> list[Result]:
         corpus = Corpus(self.settings.home)

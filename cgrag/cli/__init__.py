@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from cgrag.cli import doctor, evaluate, questions, run, search, status, ui
+from cgrag.cli import doctor, evaluate, graph, ledger, plan, questions, run, search, status, ui
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -16,10 +16,13 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("status")(status.status)
+app.command("plan")(plan.plan)
 app.command("search")(search.search)
+app.command("graph")(graph.graph)
 app.command("evaluate")(evaluate.evaluate)
 app.command("search-dataset")(evaluate.search_dataset)
 app.add_typer(questions.app, name="questions")
+app.add_typer(ledger.app, name="ledger")
 app.command("ui")(ui.ui)
 app.command("doctor")(doctor.doctor)
 

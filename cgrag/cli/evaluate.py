@@ -113,6 +113,7 @@ def _tell(findings: "Sequence[Finding]") -> None:
 
 
 def _print(found: "Evaluation") -> None:
+    from pipelines.evaluate.evaluation import fired
     from pipelines.evaluate.report import ROW_HEADER
 
     asked = found.asked
@@ -122,6 +123,8 @@ def _print(found: "Evaluation") -> None:
         markup=False,
     )
     _table(ROW_HEADER, found.rows)
+    if told := fired(found):
+        console.print(plain(told), markup=False)
     console.print("At equal characters (1,500 for each of k)", markup=False)
     _table(ROW_HEADER, [row for row in found.equal_characters if row.split == "all"])
 

@@ -5,23 +5,28 @@ from typing import Annotated
 
 import typer
 
-from cgrag.cli.output import Json, errors, print_json
+from cgrag.cli.output import Json, ShellProgress, errors, print_json, shown_progress
 
+_WANTS = {"docs": "docs with sections or links of use", "structural": "Python whose calls and bases jedi knows"}
 app = typer.Typer(help="Question sets of this corpus.", no_args_is_help=True)
 
 
 @app.command("make")
 def make(
     out: Annotated[Path, typer.Option(help="The file to write.")],
-    kind: Annotated[str, typer.Option(help="docs: from headings and links; structural: from the code graph.")] = "docs",
+    kind: Annotated[
+        str, typer.Option(help="docs: from headings and links; structural: from the code, with jedi's answers.")
+    ] = "docs",
+    seed: Annotated[int, typer.Option(help="Of structural questions: which names are asked about.")] = 0,
+    per_kind: Annotated[int, typer.Option(min=1, help="Of structural questions: how many of each kind at most.")] = 15,
     json: Json = False,
 ) -> None:
-    """Write a synthetic question set: what the corpus's own docs ask and answer."""
+    """Write a synthetic question set: what the corpus's own docs or code ask and answer."""
     from collections import Counter
 
     from pipelines.corpus.scan import load_plan
     from pipelines.errors import CgragError
-    from pipelines.evaluate.sets import synthetic_questions
+    from pipelines.evaluate.sets import structural_set, synthetic_questions
     from pipelines.layout import Layout
     from pipelines.settings import load_settings
     from pipelines.state import chunk_fingerprints
@@ -29,17 +34,17 @@ def make(
 
     if kind not in ("docs", "structural"):
         raise typer.BadParameter(f"the kinds are docs and structural, not {kind!r}", param_hint="--kind")
-    if kind == "structural":
-        raise CgragError(
-            "Structural questions need code_edges, which is not built: this version of cgrag cannot build it yet.",
-            "Make the others:  cgrag questions make --kind docs --out FILE",
-        )
     settings = load_settings()
-    layout = Layout(settings.home)
-    made = synthetic_questions(settings, chunk_fingerprints(layout, load_plan(layout)))
+    if kind == "structural":
+        with shown_progress() as bars:
+            bars.append(ShellProgress("Asking jedi", "questions"))
+            made = structural_set(settings, seed, per_kind, bars[0])
+    else:
+        layout = Layout(settings.home)
+        made = synthetic_questions(settings, chunk_fingerprints(layout, load_plan(layout)))
     if not made["rag_questions"]:
         raise CgragError(
-            "The docs of this corpus, if it has any, give no questions: they have no sections or links of use.",
+            f"This corpus gives no {kind} questions: it has no {_WANTS[kind]}.",
             "Write a question file of your own, and evaluate it:  cgrag evaluate QUESTIONS.json",
         )
     try:

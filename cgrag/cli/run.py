@@ -1,21 +1,49 @@
 """`cgrag run` and `cgrag resume`."""
 
+import sys
 import time
-from typing import Annotated, Optional
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from cgrag.cli.output import Json, ShellProgress, errors, print_json, shown_progress
+
+if TYPE_CHECKING:
+    from pipelines.extract.plan import ExtractionPlan, Order
 
 
 def run(
     corpus: Annotated[Optional[str], typer.Option(help="A folder, git+URL@REF, or pypi:NAME==VERSION.")] = None,  # noqa: UP045
     select: Annotated[str, typer.Option(help="Build only these assets (comma-separated), if they are stale.")] = "",
     partition: Annotated[str, typer.Option(help="Build only these partitions (comma-separated).")] = "",
+    llm_chunks: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=0, help="Ask the model about at most so many of the chunks without a result."),
+    ] = None,
+    llm_questions: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Ask the model about the chunks that hold the answers of this question file."),
+    ] = None,
+    distractors: Annotated[int, typer.Option(min=0, help="… and about so many others, at random.")] = 0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before all that is pending is extracted.")] = False,
     json: Json = False,
 ) -> None:
-    """Materialize what is missing or stale, through Dagster."""
-    _materialize(corpus, _names(select), _names(partition), json)
+    """Materialize what is missing or stale, through Dagster.
+
+    The model is asked about nothing, unless --llm-chunks, --llm-questions or --select extractions says so.
+    """
+    from pipelines.extract.plan import Order
+
+    if distractors and llm_questions is None:
+        raise typer.BadParameter("it goes with --llm-questions FILE", param_hint="--distractors")
+    names, partitions = _names(select), _names(partition)
+    limited = llm_chunks is not None or llm_questions is not None
+    order = None
+    if limited or "extractions" in names:
+        order = Order(llm_chunks, llm_questions, distractors, tuple(partitions))
+        names += ["extractions"] if names and "extractions" not in names else []
+    _materialize(corpus, names, partitions, json, order, yes or limited)
 
 
 def resume(
@@ -24,16 +52,19 @@ def resume(
 ) -> None:
     """Redo failed partitions, only what is missing of them."""
     from pipelines.corpus.scan import load_plan
+    from pipelines.extract.plan import Order
     from pipelines.layout import Layout
     from pipelines.settings import load_settings
-    from pipelines.state import failures
+    from pipelines.state import failures, missing_chunks
 
     if not failed:
         raise typer.BadParameter("say what to resume: cgrag resume --failed")
     layout = Layout(load_settings().home)
-    before = sorted(failures(layout, "chunks", load_plan(layout)))
+    plan = load_plan(layout)
+    missing = missing_chunks(layout, "extractions", plan)
+    before = sorted(failures(layout, "chunks", plan) | missing)
     errors.print(f"{len(before)} failed partitions" + (f": {', '.join(before)}" if before else "; nothing to resume."))
-    _materialize(None, [], [], json)
+    _materialize(None, [], [], json, Order(listed=missing) if missing else None, True)
     left = load_plan(layout).partitions
     for key in before:
         if key not in left:
@@ -44,7 +75,9 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _materialize(corpus: str | None, select: list[str], partitions: list[str], json: bool) -> None:
+def _materialize(
+    corpus: str | None, select: list[str], partitions: list[str], json: bool, order: "Order | None", yes: bool
+) -> None:
     from cgrag.cli.status import document, print_summary
     from cgrag.materialize import Materializer, stale_assets
     from pipelines.corpus.scan import scan_corpus
@@ -70,7 +103,7 @@ def _materialize(corpus: str | None, select: list[str], partitions: list[str], j
         found = scan_corpus(spec, settings, report)
         if found.note:
             errors.print(f"[yellow]{found.note}[/]")
-        built = Materializer(settings, report).run(found, select, partitions)
+        built = Materializer(settings, report).run(found, select, partitions, order, lambda plan: _confirmed(plan, yes))
     seconds = time.monotonic() - started
     if not built:
         errors.print(f"Nothing to do: all is up to date ({seconds:.1f} s).")
@@ -80,3 +113,20 @@ def _materialize(corpus: str | None, select: list[str], partitions: list[str], j
         print_json(document(settings))
     else:
         print_summary(settings)
+
+
+def _confirmed(plan: "ExtractionPlan", yes: bool) -> bool:
+    """Show what the model is about to be asked, and ask whether it shall be, unless told before."""
+    from cgrag.cli.plan import told
+    from pipelines.errors import CgragError
+
+    for line in told(plan):
+        errors.print(line, markup=False)
+    if not plan.chunks or yes:
+        return True
+    if not sys.stdin.isatty():
+        raise CgragError(
+            "The model was asked about nothing: there is no terminal to confirm it at.",
+            "Go on without being asked:  cgrag run --select extractions --yes",
+        )
+    return typer.confirm("Ask the model?", err=True)

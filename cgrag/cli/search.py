@@ -13,6 +13,7 @@ def search(
         str, typer.Argument(help="The question; - reads it from standard input. After -- it may begin with a dash.")
     ],
     k: Annotated[int, typer.Option(min=1, help="How many chunks at most.")] = 5,
+    graph: Annotated[bool, typer.Option("--graph", help="Let the graph answer who calls, inherits, tests …")] = False,
     json: Json = False,
 ) -> None:
     """Rank the chunks of the corpus for a question."""
@@ -21,7 +22,7 @@ def search(
 
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-    results = Corpus().search(question, k)
+    results = Corpus().search(question, k, graph=graph)
     if json:
         print_json({"question": question, "mode": "lexical", "results": [_row(result) for result in results]})
         return

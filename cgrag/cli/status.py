@@ -49,7 +49,7 @@ def document(settings: "Settings") -> dict[str, Any]:
     from pipelines.errors import CgragError
     from pipelines.layout import Layout
     from pipelines.lexical.index import current_generation
-    from pipelines.state import asset_states, counts
+    from pipelines.state import asset_states, counts, extraction_counts, graph_counts
 
     spec = recorded_spec(Layout(settings.home))
     found, note = None, ""
@@ -64,11 +64,8 @@ def document(settings: "Settings") -> dict[str, Any]:
         "generation": current_generation(settings),
         "note": note,
         **counts(settings),
-        "symbols": 0,
-        "entities": 0,
-        "edges": {},
-        "mentions": 0,
-        "extraction": {"chunks": 0, "ok": 0, "failed": 0, "pending": 0, "truncated": 0, "grounded_share": 1.0},
+        **graph_counts(settings),
+        "extraction": extraction_counts(settings),
         "assets": [
             {"name": state.name, "state": state.state, "detail": state.detail}
             for state in asset_states(settings, found)
@@ -88,6 +85,11 @@ def print_summary(settings: "Settings") -> None:
     console.print(f"{report['corpus']}  in {report['home']}", markup=False)
     numbers = ("files", "skipped", "chunks", "partitions")
     console.print("  " + "   ".join(f"{report[name]:,} {name}" for name in numbers), markup=False)
+    if report["edges"]:
+        edges = ", ".join(f"{number:,} {relation}" for relation, number in report["edges"].items())
+        console.print(f"  {report['symbols']:,} symbols   {report['entities']:,} entities   {edges}", markup=False)
+    if report["extraction"]["chunks"]:
+        console.print(f"  {_extraction(report['extraction'])}", markup=False)
     for asset in report["assets"]:
         detail = f"  {asset['detail']}" if asset["detail"] else ""
         console.print(f"  [{_COLOUR[asset['state']]}]{asset['state']:8}[/]{asset['name']}{detail}")
@@ -103,6 +105,17 @@ def print_summary(settings: "Settings") -> None:
     console.print(
         f"Next:  {_NEXT[worst]}" if worst else 'Next:  cgrag search "…"      or see the graph:  cgrag ui', markup=False
     )
+
+
+def _extraction(found: dict[str, Any]) -> str:
+    from cgrag.cli.plan import duration
+
+    failed = f", {found['failed']:,} failed" if found["failed"] else ""
+    pending = f", {found['pending']:,} pending" if found["pending"] else ""
+    left = ""
+    if found["pending"] and found["rate"]:
+        left = f" ({duration(found['seconds_left'])} at {found['rate']:.1f} chunks/s)"
+    return f"model: {found['ok']:,} of {found['chunks']:,} chunks extracted{failed}{pending}{left}"
 
 
 def _partition_list(settings: "Settings") -> list[dict[str, Any]]:

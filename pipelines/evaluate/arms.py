@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipelines.errors import CgragError
+from pipelines.evaluate import graph_arms
 from pipelines.evaluate.places import Places
 from pipelines.evaluate.questions import Question
 from pipelines.evaluate.retrievers import Retriever, open_lexical
@@ -49,6 +50,7 @@ class Bench:
     progress: Progress = silent
     _deepest: tuple[int, list[Ranking]] = (0, [])
     _handed: dict[tuple[str, int], list[Ranking]] = field(default_factory=dict)
+    _graphs: dict[bool, graph_arms.Graph] = field(default_factory=dict)
 
     def retrieve(self, k: int) -> list[Ranking]:
         """Return the retriever's first `k` spans for each question."""
@@ -58,7 +60,7 @@ class Bench:
             for first in range(0, len(self.questions), _BATCH):
                 rankings += self.retriever(self.questions[first : first + _BATCH], k + hidden)
                 self.progress(len(rankings), len(self.questions))
-            self._deepest = (k, [ranking[:k] for ranking in self._unmasked(rankings)])
+            self._deepest = (k, [ranking[:k] for ranking in self.unmasked(rankings)])
         return [ranking[:k] for ranking in self._deepest[1]]
 
     def handed_over(self, arm: str, k: int) -> list[Ranking]:
@@ -67,7 +69,7 @@ class Bench:
             hand_over = ARMS[arm].hand_over
             if hand_over is None:
                 raise _unavailable("arm", arm, ARMS[arm].asset, ["plain", "matched"])
-            self._handed[arm, k] = self._unmasked(hand_over(self, k))
+            self._handed[arm, k] = self.unmasked(hand_over(self, k))
         return self._handed[arm, k]
 
     def filled(self, arm: str, k: int, characters: int) -> list[Ranking]:
@@ -81,7 +83,19 @@ class Bench:
                 return [_cut(ranking, characters) for ranking in joined]
             depth *= 2
 
-    def _unmasked(self, rankings: list[Ranking]) -> list[Ranking]:
+    def graph(self, all_origins: bool) -> graph_arms.Graph:
+        """Return the graph with its answers to these questions, opened once."""
+        if all_origins not in self._graphs:
+            self._graphs[all_origins] = graph_arms.Graph(self, all_origins)
+        return self._graphs[all_origins]
+
+    def walks(self) -> dict[str, dict[str, int]]:
+        """Return {relation: {split: questions}} of the walks taken so far; of no arm that takes any, nothing."""
+        opened = self._graphs.get(False) or self._graphs.get(True)
+        return opened.walks(self.questions) if opened else {}
+
+    def unmasked(self, rankings: list[Ranking]) -> list[Ranking]:
+        """Return rankings of the questions without what these mask."""
         return [
             [
                 span
@@ -132,11 +146,11 @@ MODES = {
 }
 ARMS = {
     "plain": Arm("bm25_index", plain, _is_indexed),
-    "graph": Arm("knowledge_graph"),
-    "graph-all": Arm("knowledge_graph"),
-    "expand": Arm("knowledge_graph"),
+    "graph": Arm("knowledge_graph", graph_arms.graph, graph_arms.has_graph),
+    "graph-all": Arm("knowledge_graph", graph_arms.graph_all, graph_arms.has_graph),
+    "expand": Arm("knowledge_graph", graph_arms.expand, graph_arms.has_graph),
     "matched": Arm("bm25_index", matched, _is_indexed),
-    "random": Arm("knowledge_graph"),
+    "random": Arm("knowledge_graph", graph_arms.random_chunks, graph_arms.has_graph),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.evaluate.arms import MODES, Bench, chosen
+from pipelines.evaluate.arms import ARMS, MODES, Bench, chosen
 from pipelines.evaluate.bootstrap import RESAMPLES, SEED, intervals
 from pipelines.evaluate.places import Places, Span, load_places
 from pipelines.evaluate.questions import Finding, QuestionSet, read_questions
@@ -78,6 +78,8 @@ class Evaluation:
     findings: tuple[Finding, ...]
     recalls: dict[str, dict[str, float]] = field(default_factory=dict)
     """"mode/arm@k" -> {key of a question: its recall}, for comparison with a later evaluation."""
+    walks: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Where the graph was asked: relation -> {split: questions}."""
 
 
 def characters(k: int) -> int:
@@ -169,6 +171,7 @@ def evaluate(
             f"{mode}/{arm}@{k}": {q.key: float(value) for q, value in zip(asked.questions, values[0], strict=True)}
             for (mode, arm, k), values in scored.items()
         },
+        next((benches[mode].walks() for mode, arm in contenders if ARMS[arm].asset == "knowledge_graph"), {}),
     )
 
 
@@ -227,11 +230,27 @@ def document(evaluation: Evaluation, with_misses: bool = False) -> dict[str, Any
         "bootstrap": {"resamples": RESAMPLES, "seed": SEED},
         "rows": [asdict(row) for row in evaluation.rows],
         "equal_characters": [asdict(row) | {"characters": characters(row.k)} for row in evaluation.equal_characters],
+        "fired": {"questions": asked_of_graph(evaluation), "by_relation": evaluation.walks},
         "findings": [asdict(finding) for finding in evaluation.findings],
     }
     if with_misses:
         report["misses"] = [_miss(miss) for miss in evaluation.misses]
     return report
+
+
+def asked_of_graph(evaluation: Evaluation) -> int:
+    """Return for how many questions a walk was taken."""
+    return sum(sum(counts.values()) for counts in evaluation.walks.values())
+
+
+def fired(evaluation: Evaluation) -> str:
+    """Where the graph was asked, in words; "" where no arm of the evaluation asks it."""
+    told = []
+    for relation, counts in evaluation.walks.items():
+        splits = ", ".join(f"{split} {count}" for split, count in counts.items() if split)
+        told.append(f"{relation} {sum(counts.values())}{f' ({splits})' if splits else ''}")
+    questions = f"{asked_of_graph(evaluation)} of {len(evaluation.asked.questions)} questions"
+    return f"The graph was asked for {questions}: {'; '.join(told)}." if told else ""
 
 
 def _miss(miss: Miss) -> dict[str, Any]:

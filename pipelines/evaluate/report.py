@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.evaluate.evaluation import Evaluation, Row, characters, document
+from pipelines.evaluate.evaluation import Evaluation, Row, characters, document, fired
 from pipelines.evaluate.places import Span
 from pipelines.evaluate.plots import draw
 from pipelines.evaluate.questions import summary
@@ -72,6 +72,8 @@ def blocks(evaluations: Sequence[Evaluation], settings: dict[str, Any]) -> Itera
         )
         yield Picture(picture_name(evaluation), draw(evaluation), f"Recall on {asked.name}")
         yield Table(ROW_HEADER, [row_cells(row) for row in evaluation.rows])
+        if told := fired(evaluation):
+            yield told
         yield Heading(3, "At equal characters")
         yield "What each arm hands over, then the retriever's next chunks, cut after the same number of characters."
         yield Table(["characters", *ROW_HEADER], [_budgeted(row) for row in evaluation.equal_characters])

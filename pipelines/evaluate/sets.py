@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.corpus.decode import decode
+from pipelines.corpus.fetch import fetch
 from pipelines.corpus.spec import held_spec
 from pipelines.errors import CgragError
 from pipelines.evaluate.compare import Change, changes
 from pipelines.evaluate.questions import FORMAT, QuestionFile, load_json
+from pipelines.evaluate.structural_sets import structural_questions
 from pipelines.evaluate.synthetic import VERSION as SYNTHETIC_VERSION
 from pipelines.evaluate.synthetic import docs_questions, texts_of
+from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import current_generation, load_chunks
 from pipelines.progress import Progress, silent
 from pipelines.settings import Settings
-from pipelines.tables import atomic, digest, read_json, write_json
+from pipelines.tables import FILES, atomic, digest, read_json, read_table, write_json
 
-VERSION = 1
+VERSION = 2
 """Raise it when the same index and questions give another report."""
 KS = (1, 3, 5, 10, 20)
 SYNTHETIC = "synthetic-docs.json"
@@ -95,6 +99,20 @@ def synthetic_questions(settings: Settings, fingerprints: dict[str, str]) -> dic
     return docs_questions(held_spec(layout).name, texts, outline.to_pylist())
 
 
+def structural_set(settings: Settings, seed: int, per_kind: int, progress: Progress = silent) -> dict[str, Any]:
+    """Return the question file that jedi's knowledge of the corpus's Python gives (pipelines.evaluate.structural_sets).
+
+    Raises:
+        CgragError: the corpus is not listed or cannot be fetched, or jedi is not installed.
+    """
+    layout = Layout(settings.home)
+    rows = read_table(layout.files, FILES).select(["path", "format"]).to_pylist()
+    source = fetch(held_spec(layout), settings)
+    paths = [row["path"] for row in rows if row["format"] == "python" and (source.root / row["path"]).is_file()]
+    texts = {path: decode((source.root / path).read_bytes(), python=True).text for path in paths}
+    return structural_questions(source.name, source.root, texts, seed=seed, per_kind=per_kind, progress=progress)
+
+
 def stored_sets(layout: Layout) -> dict[str, Any] | None:
     """The manifest of the stored sets (their inputs and `sets`, the file names), None where there are none."""
     return _read(layout.questions / _MANIFEST)
@@ -115,11 +133,13 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def report_inputs(settings: Settings) -> dict[str, Any]:
-    """What a report is made of: the index, the question sets, and how they are scored."""
+    """What a report is made of: the index, the graph, the question sets, and how they are scored."""
     layout = Layout(settings.home)
     sets = stored_sets(layout) or {}
+    graph = graph_record(layout)
     return {
         "generation": current_generation(settings),
+        "graph": graph["generation"] if graph else None,
         "question_sets": digest(sets),
         "ks": list(KS),
         "version": VERSION,

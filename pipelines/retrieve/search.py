@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipelines.errors import CgragError
 from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import WORD, query_terms, terms
+from pipelines.retrieve.symbols import Symbol
 
 LONGEST_QUESTION = 4_000
 """How many distinct terms of a question are scored: more than questions have, and a pasted file costs no minutes."""
@@ -52,13 +53,34 @@ def search(index: LexicalIndex, question: str, k: int = 5) -> list[Result]:
     Raises:
         CgragError: the question is blank, or k is below 1.
     """
+    checked(question, k)
+    asked = query_terms(question)[:LONGEST_QUESTION]
+    scores = lexical_scores(index, asked)
+    return results_of(index, top_k(scores, k), scores, asked)
+
+
+def checked(question: str, k: int) -> None:
+    """Refuse what cannot be asked.
+
+    Raises:
+        CgragError: the question is blank, or k is below 1.
+    """
     if k < 1:
         raise CgragError(f"k is {k}; it must be at least 1.", 'Ask for at least one result:  cgrag search "…" --k 5')
     if not question.strip():
         raise CgragError("The question is empty.", 'Ask something:  cgrag search "how is a LoRA adapter loaded"')
-    asked = query_terms(question)[:LONGEST_QUESTION]
-    scores = lexical_scores(index, asked)
-    return [_result(index, rank, number, scores[number], asked) for rank, number in enumerate(top_k(scores, k), 1)]
+
+
+def results_of(
+    index: LexicalIndex, numbers: Sequence[int], scores: NDArray[np.float32], asked: Sequence[str]
+) -> list[Result]:
+    """Return the results of some chunks, ranked in the order given."""
+    return [_result(index, rank, number, scores[number], asked) for rank, number in enumerate(numbers, 1)]
+
+
+def best_part_of(part: Part, symbol: Symbol) -> Part:
+    """The part of a result that a graph put in: the symbol that it was put in for."""
+    return part if part.name == symbol.name else Part(symbol.name, symbol.start_line, symbol.start_line)
 
 
 def lexical_scores(index: LexicalIndex, asked: Sequence[str]) -> NDArray[np.float32]:

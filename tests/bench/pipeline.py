@@ -5,19 +5,13 @@ counting the words (index). Seconds drift from machine to machine; the ratios to
 """
 
 import ast
-import os
 import re
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +25,8 @@ from pipelines.errors import CgragError
 from pipelines.layout import Layout
 from pipelines.lexical.index import build_index, load_index
 from pipelines.retrieve.search import search
-from pipelines.settings import DEFAULT_CORPUS, Settings, load_settings
+from pipelines.settings import DEFAULT_CORPUS, Settings
+from tests.bench.timing import command, temporary_home, timed
 
 QUESTIONS = (
     "how is a LoRA adapter loaded at run time",
@@ -42,41 +37,14 @@ QUESTIONS = (
 )
 
 
-@contextmanager
-def _home() -> Iterator[Settings]:
-    """A home that is empty but for the cached source, where the user's own home has one."""
-    own = load_settings()
-    with tempfile.TemporaryDirectory() as folder:
-        sources = Layout(own.home).sources
-        if sources.exists():
-            (Path(folder) / "sources").symlink_to(sources)
-        yield own.model_copy(update={"home": Path(folder)})
-
-
-def _timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def _command(*arguments: str, home: Path, repeats: int = 5) -> float:
-    """Median seconds of a whole `cgrag` process."""
-    command = [str(Path(sys.executable).parent / "cgrag"), *arguments]
-    environment = os.environ | {"CGRAG_HOME": str(home)}
-    runs = [
-        _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))
-        for _ in range(repeats)
-    ]
-    return statistics.median(runs)
-
-
 def _python(statement: str) -> float:
     return statistics.median(
-        _timed(lambda: subprocess.run([sys.executable, "-c", statement], check=True)) for _ in range(3)
+        timed(lambda: subprocess.run([sys.executable, "-c", statement], check=True)) for _ in range(3)
     )
 
 
-def _parse_all(source: Source, plan: Plan) -> None:
+def parse_all(source: Source, plan: Plan) -> None:
+    """Python's own parser on every Python file: the floor of all that parses."""
     with collector_off(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for files in plan.partitions.values():
@@ -99,27 +67,27 @@ def _count_words(source: Source, plan: Plan) -> None:
 def main() -> None:
     """Print the table; exit 1 only where a stage fails, never for being slow."""
     table = Table("what", "seconds", "times its floor", "goal")
-    with _home() as settings:
+    with temporary_home() as settings:
         spec = parse_spec(DEFAULT_CORPUS)
         source = fetch(spec, settings)
         layout = Layout(settings.home)
         claim_home(layout, spec)
         found = []
-        walk_time = _timed(lambda: found.append(scan(source, settings)))
+        walk_time = timed(lambda: found.append(scan(source, settings)))
         plan = store_scan(found[0], settings)
-        read_time = _timed(
+        read_time = timed(
             lambda: [read_file(source.root, row["path"]) for rows in plan.partitions.values() for row in rows]
         )
-        chunk_time = _timed(
+        chunk_time = timed(
             lambda: [
                 chunk_partition(source.root, key, files, settings.chunking, layout)
                 for key, files in plan.partitions.items()
             ]
         )
-        parse_time = _timed(lambda: _parse_all(source, plan))
+        parse_time = timed(lambda: parse_all(source, plan))
         fingerprints = {key: stored_fingerprint(layout, key) or "" for key in plan}
-        index_time = _timed(lambda: build_index(settings, fingerprints))
-        count_time = _timed(lambda: _count_words(source, plan))
+        index_time = timed(lambda: build_index(settings, fingerprints))
+        count_time = timed(lambda: _count_words(source, plan))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         table.add_row("walk", f"{walk_time:.2f}", f"{walk_time / read_time:.1f} × reading the files", "")
         table.add_row(
@@ -130,23 +98,23 @@ def main() -> None:
         table.add_row("peak memory", f"{peak:,.0f} MiB", "", "")
 
         index = load_index(settings)
-        times = sorted(_timed(lambda q=question: search(index, q, 5)) for question in QUESTIONS * 40)
+        times = sorted(timed(lambda q=question: search(index, q, 5)) for question in QUESTIONS * 40)
         table.add_row("search, warm, p50", f"{times[100] * 1000:.2f} ms", f"p95 {times[190] * 1000:.2f} ms", "5 ms")
-        table.add_row("cgrag search, cold", f"{_command('search', QUESTIONS[0], home=settings.home):.2f}", "", "2 s")
-        table.add_row("cgrag --help", f"{_command('--help', home=settings.home):.2f}", "", "0.5 s")
+        table.add_row("cgrag search, cold", f"{command('search', QUESTIONS[0], home=settings.home):.2f}", "", "2 s")
+        table.add_row("cgrag --help", f"{command('--help', home=settings.home):.2f}", "", "0.5 s")
         bare = _python("pass")
         table.add_row("import dagster", f"{_python('import dagster') - bare:.2f}", "", "")
         table.add_row("import the definitions", f"{_python('import cgrag.definitions') - bare:.2f}", "", "")
         table.add_row("cgrag run, all stages", f"{_fresh_run(settings):.2f}", "Dagster and its imports included", "")
-        table.add_row("cgrag run, nothing to do", f"{_command('run', home=settings.home, repeats=3):.2f}", "", "10 s")
+        table.add_row("cgrag run, nothing to do", f"{command('run', home=settings.home, repeats=3):.2f}", "", "10 s")
     Console().print(table)
 
 
 def _fresh_run(settings: Settings) -> float:
     """Seconds of `cgrag run` on the same home with everything but the source removed."""
-    for name in ("corpus", "chunks", "index"):
+    for name in ("corpus", "chunks", "index", "graph"):
         subprocess.run(["rm", "-rf", str(settings.home / name)], check=True)
-    return _command("run", home=settings.home, repeats=1)
+    return command("run", home=settings.home, repeats=1)
 
 
 if __name__ == "__main__":

@@ -115,9 +115,13 @@ def test_d02_unchanged_text_of_a_renamed_directory_is_not_sent_to_the_model_agai
     """Step 4: it is not sent again, or counted as such in the report."""
 
 
-@pytest.mark.skip(reason="needs knowledge_graph")
-def test_d02_no_graph_part_of_a_removed_partition_is_readable():
-    """After step 3 no extraction row or graph part of tree/gone is readable any more."""
+def test_d02_no_graph_part_of_a_removed_partition_is_readable(whole, home, run):
+    assert "gone/x.md" in home.entities()
+    shutil.rmtree(whole / "gone")
+    run(whole)
+    assert {row["path"] for row in home.rows("entities")} == {"keep/x.md", "late/x.md"}
+    assert not any(end.startswith("gone") for pair in home.edges() for end in pair)
+    assert {row["chunk_id"] for row in home.rows("mentions")} <= {row["chunk_id"] for row in home.rows("chunks")}
 
 
 @pytest.mark.skip(reason="needs the Dagster daemon (tests/e2e)")

@@ -3,6 +3,7 @@
 import dagster as dg
 import pytest
 
+from pipelines.state import ASSETS
 from tests.support import write_tree
 from tests.unit.evaluate.conftest import FILES
 
@@ -13,11 +14,7 @@ def test_the_report_is_built_when_selected(cli, home, tree):
     write_tree(tree, FILES)
     said = cli("run", "--corpus", str(tree))
     assert said.code == 0 and "retrieval_report" not in said.err
-    assert {asset["name"] for asset in cli("status", "--json").json["assets"]} == {
-        "corpus_files",
-        "chunks",
-        "bm25_index",
-    }
+    assert {asset["name"] for asset in cli("status", "--json").json["assets"]} == set(ASSETS)
     said = cli("run", "--select", "question_sets,retrieval_report")
     assert said.code == 0 and "Built question_sets, retrieval_report" in said.err
     assert {asset["state"] for asset in cli("status", "--json").json["assets"]} == {"fresh"}

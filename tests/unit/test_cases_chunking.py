@@ -35,7 +35,7 @@ def test_the_command_builds_all_of_them_and_accounts_for_every_file(tmp_path, cl
     report = cli("status", "--skipped", "--json").json
     files = {file.relative_to(tmp_path / "trees").as_posix() for file in (tmp_path / "trees").rglob("*.*")}
     assert report["files"] + report["skipped"] == len(files)
-    assert [asset["state"] for asset in report["assets"]] == ["fresh", "fresh", "fresh"]
+    assert {asset["state"] for asset in report["assets"]} == {"fresh"}
     problems = {row["path"] for row in report["problem_list"]}
     assert {"c05/wrong_cookie.py", "c05/unknown_cookie.py", "c07/d_paren.py"} <= problems <= files
 
@@ -75,11 +75,6 @@ def test_c01_names_are_nfkc(built):
 
 def test_c01_headings_have_character_offsets(built):
     assert titles_at(built("c01").home, "astral.md") == built("c01").case.expected["headings"]
-
-
-@pytest.mark.skip(reason="needs code_edges")
-def test_c01_calls_of_normalised_names_are_edges():
-    """CALLS astral.py::tail -> astral.py::find_first; CALLS Ω.éclair -> Ω.ε."""
 
 
 # c02: equal texts
@@ -247,11 +242,6 @@ def test_c07_what_python_refuses_is_reported_and_kept_as_text(built, path):
     assert_covered(text, home.rows("chunks", path))
 
 
-@pytest.mark.skip(reason="needs code_edges")
-def test_c07_calls_behind_deep_nesting_are_edges():
-    """CALLS after -> before in a_sum900.py, e_chain.py, f_elif.py and g_dict.py."""
-
-
 # c08: one-line giants
 
 
@@ -339,19 +329,14 @@ def test_c09_an_empty_folder_is_built_and_says_that_nothing_was_indexed(tree, cl
     assert {asset["state"] for asset in cli("status", "--json").json["assets"]} == {"fresh"}
 
 
-def test_c09_nothing_is_left_pending(tmp_path, home, cli):
-    home.build(case("c09").copy_to(tmp_path / "tree"))
+def test_c09_nothing_is_left_pending(tmp_path, cli):
+    assert cli("run", "--corpus", str(case("c09").copy_to(tmp_path / "tree"))).code == 0
     assert {asset["state"] for asset in cli("status", "--json").json["assets"]} == {"fresh"}
 
 
 @pytest.mark.skip(reason="needs vectors")
 def test_c09_every_stored_vector_is_finite_and_not_all_zero():
     """No NaN or Inf in the vectors of nearly empty texts."""
-
-
-@pytest.mark.skip(reason="needs knowledge_graph")
-def test_c09_no_entity_has_an_empty_name():
-    """No entity named '' exists."""
 
 
 def test_c09_recall_over_an_empty_corpus_divides_by_nothing(tree, tmp_path, home, cli):

@@ -65,9 +65,11 @@ def test_w01_the_command_ends_well(tmp_path, cli):
     assert cli("search", "outsidexyz", "--json").hits == []
 
 
-@pytest.mark.skip(reason="needs knowledge_graph")
-def test_w01_the_graph_has_one_function_a_and_one_function_b():
-    """One function a and one function b in the graph."""
+def test_w01_the_graph_has_one_function_a_and_one_function_b(linked):
+    _, home = linked
+    functions = [name for name, row in home.entities().items() if row["type"] == "Function"]
+    assert functions == ["src/a.py::a", "src/sub/b.py::b"]
+    assert not any(name.startswith(("out_link", "root_link", "src/alias.py")) for name in home.entities())
 
 
 # w02: ignore rules

@@ -100,7 +100,7 @@ def test_a_damaged_table_has_no_manifest_and_is_refused_with_its_remedy(tmp_path
     assert read_manifest(file) is None
     with pytest.raises(CgragError, match=r"t\.parquet is damaged") as refused:
         read_table(file, SKIPPED, "Do this.")
-    assert refused.value.remedy == "Do this."
+    assert "Remove that file" in refused.value.remedy  # with its manifest sound, it would count as built
 
 
 def test_a_missing_table_has_no_manifest_and_is_refused_with_its_remedy(tmp_path):

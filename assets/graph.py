@@ -1,0 +1,96 @@
+"""The graph group: facts by parsing, the linker's edges, and the knowledge graph."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+from dagster import DagsterEventType
+
+from assets.checks import OF_FACTS, check_facts
+from assets.corpus import chunks
+from assets.partitions import Built, PartitionedRun, directories
+from assets.preview import preview
+from pipelines.code.facts import VERSION as FACTS_VERSION
+from pipelines.code.link import VERSION as LINKER_VERSION
+from pipelines.code.stage import build_edges, build_facts, current_facts, facts_fingerprint, read_unresolved
+from pipelines.corpus.scan import load_plan
+from pipelines.graph.build import VERSION as GRAPH_VERSION
+from pipelines.graph.stage import make_graph
+from pipelines.state import chunk_fingerprints, facts_todo
+from resources.workspace import Workspace
+
+Partitioned = Iterator[dg.AssetCheckResult | dg.Output[None]]
+
+
+@dg.asset(
+    group_name="graph",
+    kinds={"parquet"},
+    deps=[chunks],
+    partitions_def=directories,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    code_version=str(FACTS_VERSION),
+    output_required=False,
+    check_specs=OF_FACTS,
+)
+def code_facts(context: dg.AssetExecutionContext, workspace: Workspace) -> Partitioned:
+    """File-local facts of each directory's Python files, by parsing, and the links of its pages."""
+    layout = workspace.layout()
+    chunked = chunk_fingerprints(layout, context.partition_keys)
+    todo = facts_todo(layout, chunked)
+
+    def make(key: str) -> Built:
+        result = build_facts(layout, key, chunked[key])
+        metadata = {
+            "dagster/row_count": result.symbols,
+            "files": result.files,
+            "references": result.references,
+            "pages": result.pages,
+            "links": result.links,
+            "symbols_preview": preview(result.preview, ["symbol", "kind", "line"]),
+        }
+        return Built(result.fingerprint, chunked[key], metadata)
+
+    run = PartitionedRun(context, workspace, chunks.key, DagsterEventType.ASSET_MATERIALIZATION)
+    run.build("Parsing", todo, make)
+    yield from check_facts(workspace.settings())
+    unchanged = {key: version for key, version in chunked.items() if key not in todo}
+    yield from run.end({k: Built(facts_fingerprint(v), v, {"reused": True}) for k, v in unchanged.items()})
+
+
+@dg.asset(group_name="graph", kinds={"parquet"}, deps=[code_facts], code_version=str(LINKER_VERSION))
+def code_edges(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
+    """The linker: which symbol each reference means, across files; what it cannot tell is counted by reason."""
+    layout = workspace.layout()
+    facts = current_facts(layout, chunk_fingerprints(layout, load_plan(layout)))
+    progress = workspace.reporter(context.log)("Linking", "partitions")
+    result = build_edges(layout, workspace.settings().code, facts, progress)
+    unresolved = read_unresolved(layout)
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(result.fingerprint),
+        metadata={
+            "dagster/row_count": sum(result.sites.values()),
+            "places_by_relation": result.sites,
+            "places_by_tier": result.tiers,
+            "unresolved": result.unresolved,
+            "places_preview": preview(result.preview, ["source", "relation", "target", "tier", "line"]),
+            "unresolved_preview": preview(
+                unresolved.slice(0, 8).to_pylist(), ["path", "line", "kind", "reason", "name"]
+            ),
+        },
+    )
+
+
+@dg.asset(group_name="graph", kinds={"duckdb"}, deps=[code_edges], code_version=str(GRAPH_VERSION))
+def knowledge_graph(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Entities, edges and mentions, as Parquet and graph.duckdb; promoted when the invariants hold."""
+    layout = workspace.layout()
+    result = make_graph(layout, chunk_fingerprints(layout, load_plan(layout)))
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(result.generation),
+        metadata={
+            "dagster/row_count": sum(result.edges.values()),
+            "entities": result.entities,
+            "edges": result.edges,
+            "mentions": result.mentions,
+            "edges_preview": preview(result.preview, ["source", "relation", "target", "origin", "binding", "weight"]),
+        },
+    )

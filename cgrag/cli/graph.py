@@ -1,0 +1,107 @@
+"""`cgrag graph`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cgrag.cli.output import Json, console, errors, plain, print_json
+
+if TYPE_CHECKING:
+    from pipelines.graph.walk import Edge, Entity, Walk
+
+_SHOWN = 60
+_DIRECTIONS = ("in", "out", "both")
+
+
+def graph(
+    name: Annotated[str, typer.Argument(help="A qualified name, Class.method, a bare name, or a path.")],
+    relation: Annotated[
+        str, typer.Option(help="Only these relations (comma-separated), e.g. CALLS,INHERITS_FROM.")
+    ] = "",
+    direction: Annotated[str, typer.Option(help="in, out or both.")] = "both",
+    hops: Annotated[int, typer.Option(min=1, max=6, help="How many steps to go.")] = 1,
+    to: Annotated[str, typer.Option(help="Show the shortest paths to this name instead.")] = "",
+    json: Json = False,
+) -> None:
+    """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
+    from cgrag import Corpus
+    from pipelines.graph.look_up import open_graph
+    from pipelines.graph.tables import RELATIONS
+
+    if direction not in _DIRECTIONS:
+        raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
+    walk = open_graph(Corpus().settings)
+    relations = [part.strip().upper() for part in relation.split(",") if part.strip()]
+    known = sorted({*RELATIONS, *walk.relations})
+    unknown = sorted(set(relations) - set(known))
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}", param_hint="--relation")
+    matches = _found(walk, name)
+    if to:
+        goals = _found(walk, to)
+        way: Any = "both" if direction == "both" else direction
+        paths = [p for start in matches for goal in goals for p in walk.paths(start.id, goal.id, relations, way)]
+        shortest = min((len(path) for path in paths), default=0)
+        edges = [edge for path in paths if len(path) == shortest for edge in path]
+    else:
+        edges = walk.edges([match.id for match in matches], relations, direction, hops)  # type: ignore[arg-type]
+    if json:
+        rows = [_row(edge, places) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
+        print_json({"matches": [_match(match) for match in matches], "edges": rows})
+        return
+    for match in matches:
+        console.print(f"{match.type} {plain(match.id)}", style="bold", markup=False, end="")
+        console.print(f"  {plain(match.path)}:{match.start_line}", style="cyan", markup=False)
+    if not edges:
+        console.print(f"No path to {plain(to)}." if to else "No edges of this kind.", markup=False)
+    for edge, places in zip(edges, walk.evidence(edges[:_SHOWN]), strict=False):
+        _print(edge, places, {match.id for match in matches})
+    if len(edges) > _SHOWN:
+        console.print(
+            f"  … and {len(edges) - _SHOWN:,} more; --json has all, --relation and --direction narrow it.", markup=False
+        )
+
+
+def _found(walk: "Walk", name: str) -> "list[Entity]":
+    matches = walk.find(name.removesuffix("()"))
+    if not matches:
+        errors.print(
+            f"The graph has no {plain(name)!r}. Near names: {', '.join(map(plain, walk.near(name)))}", markup=False
+        )
+        raise typer.Exit(1)
+    return matches
+
+
+def _print(edge: "Edge", places: list[dict[str, Any]], starts: set[str]) -> None:
+    place = next(iter(places), None)
+    where = f"{place['path']}:{place['start_line']}" if place else ""
+    outward = edge.source in starts or edge.target not in starts
+    arrow = f"{edge.relation} → {edge.target}" if outward else f"{edge.relation} ← {edge.source}"
+    if edge.distance > 1 or (edge.source not in starts and edge.target not in starts):
+        arrow = f"{edge.source} {edge.relation} → {edge.target}"
+    times = f"  ×{edge.weight}" if edge.weight > 1 else ""
+    console.print(f"  {'  ' * (edge.distance - 1)}{plain(arrow)}", markup=False, end="")
+    console.print(f"  {plain(where)}{times}  {edge.binding}", style="dim", markup=False)
+
+
+def _match(match: "Entity") -> dict[str, Any]:
+    return {
+        "id": match.id,
+        "type": match.type,
+        "path": match.path,
+        "start_line": match.start_line,
+        "end_line": match.end_line,
+    }
+
+
+def _row(edge: "Edge", places: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "source": edge.source,
+        "relation": edge.relation,
+        "target": edge.target,
+        "origin": edge.origin,
+        "binding": edge.binding,
+        "weight": edge.weight,
+        "distance": edge.distance,
+        "evidence": places,
+    }

@@ -1,0 +1,128 @@
+"""A model's answer, validated again: closed types, names that stand in the text, relations that the taxonomy allows."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+
+from pipelines.extract.names import find_name, is_junk
+from pipelines.extract.taxonomy import Taxonomy
+
+
+class _Entity(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: StrictStr
+    type: StrictStr
+
+
+class _Relation(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    source: StrictStr
+    target: StrictStr
+    type: StrictStr
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    entities: list[_Entity]
+    relations: list[_Relation]
+
+
+class InvalidAnswer(Exception):
+    """Why an answer cannot be used at all."""
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A named thing; `starts` are its mentions, in characters from the start of the text that was read."""
+
+    name: str
+    type: str
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, order=True)
+class Relation:
+    """An edge between two entities of the same answer, by their names."""
+
+    source: str
+    target: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What holds of an answer, and how much of it was dropped."""
+
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    ungrounded: int = 0
+    """Names that the text does not have."""
+    junk: int = 0
+    refused: int = 0
+    """Relations of a dropped name, of a name to itself, or against the rules of the taxonomy."""
+
+
+def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> Answer:
+    """Return what `content`, an answer about `text`, says; mentions are counted from `start` on.
+
+    A name that is given two types keeps the first.
+
+    Raises:
+        InvalidAnswer: it is no JSON of the form asked for, or uses a type or relation that the taxonomy does not have.
+    """
+    try:
+        read = _Content.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidAnswer(f"{place}: {first['msg']}" if place else first["msg"]) from error
+    unknown = {entity.type for entity in read.entities} - set(taxonomy.type_names)
+    unknown |= {relation.type for relation in read.relations if taxonomy.relation(relation.type) is None}
+    if unknown:
+        raise InvalidAnswer(f"{min(unknown)[:60]!r} is not in the taxonomy")
+    entities: dict[str, Entity] = {}
+    ungrounded: set[str] = set()
+    junk: set[str] = set()
+    for entity in read.entities:
+        places = find_name(text, entity.name)
+        if is_junk(entity.name):
+            junk.add(entity.name)
+        elif not places:
+            ungrounded.add(entity.name)
+        elif entity.name not in entities:
+            entities[entity.name] = Entity(entity.name, entity.type, tuple(start + place for place in places))
+    relations = {Relation(relation.source, relation.target, relation.type) for relation in read.relations}
+    kept = {relation for relation in relations if _holds(relation, entities, taxonomy)}
+    return Answer(
+        entities=tuple(entities.values()),
+        relations=tuple(sorted(kept)),
+        ungrounded=len(ungrounded),
+        junk=len(junk),
+        refused=len(relations - kept),
+    )
+
+
+def join(first: Answer, second: Answer) -> Answer:
+    """Return what the answers about the two halves of a text say together."""
+    entities = {entity.name: entity for entity in first.entities}
+    for entity in second.entities:
+        known = entities.get(entity.name)
+        starts = (known.starts if known else ()) + entity.starts
+        entities[entity.name] = Entity(entity.name, known.type if known else entity.type, starts)
+    return Answer(
+        entities=tuple(entities.values()),
+        relations=tuple(sorted({*first.relations, *second.relations})),
+        ungrounded=first.ungrounded + second.ungrounded,
+        junk=first.junk + second.junk,
+        refused=first.refused + second.refused,
+    )
+
+
+def _holds(relation: Relation, entities: dict[str, Entity], taxonomy: Taxonomy) -> bool:
+    head, tail, kind = entities.get(relation.source), entities.get(relation.target), taxonomy.relation(relation.type)
+    if head is None or tail is None or kind is None or head is tail:
+        return False
+    return kind.allows(head.type, tail.type)

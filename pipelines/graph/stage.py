@@ -1,0 +1,104 @@
+"""The knowledge_graph stage: one graph from all rows, promoted when its invariants hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.chunking.python import collector_off
+from pipelines.code.stage import current_facts, read_facts, read_sites
+from pipelines.code.tables import sites_of
+from pipelines.errors import CgragError
+from pipelines.graph.build import VERSION, Graph, build_graph
+from pipelines.graph.invariants import check_graph
+from pipelines.graph.store import write_store
+from pipelines.graph.tables import generation
+from pipelines.layout import Layout
+from pipelines.tables import (
+    CHUNKS,
+    DOCUMENTS,
+    OUTLINE,
+    digest,
+    read_manifest,
+    read_table,
+    write_arrow,
+    write_json,
+)
+
+
+@dataclass(frozen=True)
+class GraphResult:
+    """What was built; edges by relation, entities by type."""
+
+    generation: str
+    entities: dict[str, int]
+    edges: dict[str, int]
+    mentions: int
+    preview: list[dict[str, Any]]
+
+
+def graph_inputs(edges: str, chunks: Mapping[str, str]) -> dict[str, Any]:
+    """What a graph is built from: the fingerprints of the edges and of the chunks of each partition."""
+    return {"edges": edges, "chunks": digest(dict(chunks)), "version": VERSION}
+
+
+def edges_fingerprint(layout: Layout) -> str | None:
+    """The fingerprint of the stored edges, None where there are none that are whole."""
+    manifests = [read_manifest(layout.graph / f"{name}.parquet") for name in ("sites", "links", "unresolved")]
+    prints = {manifest["fingerprint"] if manifest else None for manifest in manifests}
+    return prints.pop() if len(prints) == 1 else None
+
+
+def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
+    """Build the graph of the stored rows; `chunks` are the fingerprints of the partitions.
+
+    The manifest `graph/graph.json` is written last: until then readers have the old generation.
+
+    Raises:
+        CgragError: the edges are not built.
+        Refused: an invariant does not hold; the old graph stays.
+    """
+    edges = edges_fingerprint(layout)
+    if edges is None:
+        raise CgragError("The code edges are not built.", "Build them:  cgrag run")
+    with collector_off():
+        graph = _checked(layout, chunks)
+        tables = graph.tables()
+        current = generation(tables)
+    inputs = graph_inputs(edges, chunks)
+    for name, table in tables.items():
+        write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
+    write_store(layout.graph_store, tables, current)
+    counted = {name: _counted(tables[table], name) for name, table in (("type", "entities"), ("relation", "edges"))}
+    record = {
+        **inputs,
+        "generation": current,
+        "entities_by_type": counted["type"],
+        "edges_by_relation": counted["relation"],
+        "mentions": graph.mentions.num_rows,
+    }
+    write_json(layout.graph_record, record)
+    return GraphResult(
+        current, counted["type"], counted["relation"], graph.mentions.num_rows, graph.edges.slice(0, 8).to_pylist()
+    )
+
+
+def _checked(layout: Layout, chunked: Mapping[str, str]) -> Graph:
+    """The graph of the stored rows of these partitions, all of whose invariants hold."""
+    keys = sorted(chunked)
+    facts = read_facts(layout, sorted(current_facts(layout, chunked)))
+    documents, outline, chunks = (
+        pa.concat_tables([schema.empty_table(), *(read_table(layout.partition(key, name), schema) for key in keys)])
+        for name, schema in (("documents", DOCUMENTS), ("outline", OUTLINE), ("chunks", CHUNKS))
+    )
+    chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "text"]).to_pylist()
+    sites = {origin: sites_of(table) for origin, table in read_sites(layout).items()}
+    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites)
+    check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))
+    return graph
+
+
+def _counted(table: pa.Table, column: str) -> dict[str, int]:
+    counts = table.group_by(column).aggregate([([], "count_all")]).sort_by(column)
+    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))

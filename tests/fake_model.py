@@ -1,0 +1,179 @@
+"""A scripted OpenAI-compatible server for the tests: quick, deterministic, and it counts what it is asked.
+
+In this process it runs in a thread (`FakeModel`); for tests that kill things it is a process of its own:
+`python -m tests.fake_model [--delay SECONDS]` prints its address, answers by the chunk's own words, and writes
+nothing: `GET /asked` returns {hash of the chunk's text: times}, `POST /act` changes what it does.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pipelines.extract.recipe import CANARY
+from pipelines.tables import digest
+
+MODEL = "fake-model"
+Act = dict[str, Any]
+"""What to do: content (text, or what is dumped as JSON), finish_reason, status, headers, raw, close, hang, endless."""
+
+
+def answer(names: list[str], kind: str) -> dict[str, Any]:
+    """The deterministic answer: the first names, each related to the one before."""
+    entities = [{"name": name, "type": kind} for name in names[:4]]
+    relations = [
+        {"source": first["name"], "target": second["name"], "type": "RELATES_TO"}
+        for first, second in itertools.pairwise(entities)
+    ]
+    return {"entities": entities, "relations": relations}
+
+
+class FakeModel:
+    """Use it in `with`; `act` maps a chunk's text to what is done, or to None for the usual answer."""
+
+    def __init__(self, act: Callable[[str], Act | None] = lambda text: None, delay: float = 0.0) -> None:
+        self.act = act
+        self.delay = delay
+        self.model = MODEL
+        self.asked: Counter[str] = Counter()
+        """Of each chunk's text, how many times it was asked about; canaries are not counted."""
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[str] = []
+        self.binds = True
+        """Whether the canary is answered as the grammar demands."""
+        self.at_once = 0
+        self._now = 0
+        self.gate: Callable[[int], None] = lambda n: None
+        """Called with the number of each request before it is answered."""
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def requests(self) -> int:
+        return self.asked.total()
+
+    def __enter__(self) -> "FakeModel":
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Be gone: nothing listens any more."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self, port: int = 0) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self._writers: set[asyncio.StreamWriter] = set()
+        server = await asyncio.start_server(self._connection, "127.0.0.1", port, backlog=512)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._end.wait()
+        server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            while await self._request(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = re.search(r"content-length: *(\d+)", head, re.IGNORECASE)
+        raw = await reader.readexactly(int(length[1])) if length else b""
+        path = head.split(" ", 2)[1]
+        if path.endswith("/models"):
+            return self._send(writer, {"data": [{"id": self.model, "object": "model"}]})
+        if path == "/asked":
+            return self._send(writer, {digest(text): times for text, times in self.asked.items()})
+        body = json.loads(raw)
+        self.headers.append(head)
+        text = body["messages"][-1]["content"]
+        schema = body["response_format"]["json_schema"]["schema"]["properties"]["entities"]["items"]["properties"]
+        names, kind = schema["name"]["enum"], schema["type"]["enum"][0]
+        if text == CANARY:
+            content = {"entities": [{"name": names[0], "type": kind}], "relations": []} if self.binds else "The sea!"
+            return self._reply(writer, content)
+        self.asked[text] += 1
+        self.bodies.append(body)
+        self._now += 1
+        self.at_once = max(self.at_once, self._now)
+        try:
+            self.gate(self.requests)
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            return await self._do(writer, self.act(text) or {"content": answer(names, kind)})
+        finally:
+            self._now -= 1
+
+    async def _do(self, writer: asyncio.StreamWriter, act: Act) -> bool:
+        if act.get("close"):
+            return False
+        if act.get("hang"):
+            await self._end.wait()
+            return False
+        if act.get("endless"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while True:
+                writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+                await writer.drain()
+        if "raw" in act:
+            return self._send(writer, act["raw"], act.get("status", 200))
+        if act.get("status", 200) != 200:
+            return self._send(writer, {"error": {"message": "scripted"}}, act["status"], act.get("headers"))
+        return self._reply(writer, act.get("content"), act.get("finish_reason", "stop"), act.get("no_choices", False))
+
+    def _reply(
+        self, writer: asyncio.StreamWriter, content: Any, reason: str = "stop", no_choices: bool = False
+    ) -> bool:
+        text = content if content is None or isinstance(content, str) else json.dumps(content, separators=(",", ":"))
+        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": text}}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        choices = [] if no_choices else [choice]
+        return self._send(writer, {"object": "chat.completion", "choices": choices, "usage": usage})
+
+    def _send(
+        self, writer: asyncio.StreamWriter, body: Any, status: int = 200, headers: dict[str, str] | None = None
+    ) -> bool:
+        data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n{more}\r\n"
+        writer.write(head.encode() + data)
+        return True
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--delay", type=float, default=0.0)
+    fake = FakeModel(delay=parser.parse_args().delay)
+    threading.Thread(target=lambda: (fake._ready.wait(), print(fake.url, flush=True)), daemon=True).start()
+    asyncio.run(fake._serve())
+
+
+if __name__ == "__main__":
+    main()
