@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.state import ASSETS, ON_REQUEST
 from tests.e2e.conftest import PROJECT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -63,9 +64,9 @@ def page(ui: str):
 def test_the_asset_graph_shows_every_asset(page) -> None:
     from playwright.sync_api import expect
 
-    groups = ",".join(f"global@global:{group}" for group in ("corpus", "retrieval", "eval"))
+    groups = ",".join(f"global@global:{group}" for group in ("corpus", "retrieval", "graph", "eval"))
     page.goto(f"/asset-groups?expanded={groups}", wait_until="networkidle")
-    for name in ("corpus_files", "directory_contents", "chunks", "bm25_index"):
+    for name in ("directory_contents", *ASSETS, *ON_REQUEST):
         expect(page.get_by_text(name, exact=True).first).to_be_attached()
     page.wait_for_load_state("networkidle")
     if PICTURES:
