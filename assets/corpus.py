@@ -1,13 +1,12 @@
 """The corpus group: files, their partitions, and chunks."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import dagster as dg
 from dagster import DagsterEventType
 
 from assets.checks import OF_CHUNKS, check_chunks
-from assets.partitions import Built, PartitionedRun, directories, sync_keys
+from assets.partitions import Built, PartitionedRun, PartitionEvents, directories, per_directory, sync_keys
 from assets.preview import preview
 from pipelines.chunking.partition import VERSION as CHUNKS_VERSION
 from pipelines.chunking.partition import PartitionResult, chunk_partition, partition_fingerprint
@@ -61,17 +60,13 @@ def corpus_files(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.
     )
 
 
-@dg.asset(
+@per_directory(
     group_name="corpus",
-    kinds={"parquet"},
     deps=[directory_contents],
-    partitions_def=directories,
-    backfill_policy=dg.BackfillPolicy.single_run(),
     code_version=str(CHUNKS_VERSION),
-    output_required=False,
     check_specs=OF_CHUNKS,
 )
-def chunks(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.AssetCheckResult | dg.Output[None]]:
+def chunks(context: dg.AssetExecutionContext, workspace: Workspace) -> PartitionEvents:
     """Units and packed chunks of each directory, with their text; nothing downstream opens the source again."""
     settings, layout = workspace.settings(), workspace.layout()
     plan = load_plan(layout)

@@ -8,7 +8,7 @@ from dagster import DagsterEventType
 from pydantic import Field
 
 from assets.corpus import chunks
-from assets.partitions import Built, PartitionedRun, directories
+from assets.partitions import Built, PartitionedRun, PartitionEvents, per_directory
 from assets.preview import preview
 from pipelines.corpus.scan import load_plan
 from pipelines.extract.partition import VERSION, PartitionResult
@@ -46,20 +46,14 @@ class Asking(dg.Config):
     chunks: list[str] = Field(default_factory=list)
 
 
-@dg.asset(
+@per_directory(
     group_name="graph",
-    kinds={"parquet"},
     deps=[chunks],
-    partitions_def=directories,
-    backfill_policy=dg.BackfillPolicy.single_run(),
     code_version=str(VERSION),
-    output_required=False,
     check_specs=OF_EXTRACTIONS,
     pool="llm",
 )
-def extractions(
-    context: dg.AssetExecutionContext, config: Asking, workspace: Workspace
-) -> Iterator[dg.AssetCheckResult | dg.Output[None]]:
+def extractions(context: dg.AssetExecutionContext, config: Asking, workspace: Workspace) -> PartitionEvents:
     """Entities and relations that a model finds in each chunk, out of the ledger; what it lacks is asked first."""
     settings, layout = workspace.settings(), workspace.layout()
     plan = load_plan(layout)

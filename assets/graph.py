@@ -1,13 +1,11 @@
 """The graph group: facts by parsing, the linker's edges, and the knowledge graph."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 from dagster import DagsterEventType
 
 from assets.checks import OF_FACTS, check_facts
 from assets.corpus import chunks
-from assets.partitions import Built, PartitionedRun, directories
+from assets.partitions import Built, PartitionedRun, PartitionEvents, per_directory
 from assets.preview import preview
 from pipelines.code.facts import VERSION as FACTS_VERSION
 from pipelines.code.link import VERSION as LINKER_VERSION
@@ -18,20 +16,14 @@ from pipelines.graph.stage import make_graph
 from pipelines.state import chunk_fingerprints, facts_todo
 from resources.workspace import Workspace
 
-Partitioned = Iterator[dg.AssetCheckResult | dg.Output[None]]
 
-
-@dg.asset(
+@per_directory(
     group_name="graph",
-    kinds={"parquet"},
     deps=[chunks],
-    partitions_def=directories,
-    backfill_policy=dg.BackfillPolicy.single_run(),
     code_version=str(FACTS_VERSION),
-    output_required=False,
     check_specs=OF_FACTS,
 )
-def code_facts(context: dg.AssetExecutionContext, workspace: Workspace) -> Partitioned:
+def code_facts(context: dg.AssetExecutionContext, workspace: Workspace) -> PartitionEvents:
     """File-local facts of each directory's Python files, by parsing, and the links of its pages."""
     layout = workspace.layout()
     chunked = chunk_fingerprints(layout, context.partition_keys)

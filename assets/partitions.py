@@ -12,6 +12,21 @@ from resources.workspace import Workspace
 
 directories = dg.DynamicPartitionsDefinition(name="directories")
 
+PartitionEvents = Iterator[dg.AssetCheckResult | dg.Output[None]]
+"""What the body of such an asset yields."""
+
+
+def per_directory(**options: Any) -> Callable[[Callable[..., PartitionEvents]], dg.AssetsDefinition]:
+    """`dg.asset` for a body that is a PartitionedRun: it records its partitions itself, many in one run."""
+    decorate: Callable[[Callable[..., PartitionEvents]], dg.AssetsDefinition] = dg.asset(
+        partitions_def=directories,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
+        kinds={"parquet"},
+        **options,
+    )
+    return decorate
+
 
 def sync_keys(instance: dg.DagsterInstance, wanted: Iterable[str]) -> tuple[list[str], list[str]]:
     """Make the keys of `directories` those of the plan; return what was added and what was removed."""

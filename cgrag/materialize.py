@@ -11,7 +11,7 @@ from pipelines.extract.plan import ExtractionPlan, Order, plan_extraction
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
-from pipelines.state import ASSETS, ON_REQUEST, AssetState, asset_states
+from pipelines.state import ASSETS, ON_REQUEST, PARTITIONED_ASSETS, AssetState, asset_states, failures
 
 _RANGES = 3
 """Up to so many separate runs for scattered partitions; more are covered by one, which passes over what is done."""
@@ -84,11 +84,12 @@ class Materializer:
                 elif self._state(name, select):
                     self._execute(job, instance, name)
                     built.append(name)
-        failed = {state.name: state.failed for state in asset_states(self._settings)}
-        for name in ("chunks", "code_facts", *({"extractions"} & set(built))):
-            if failed[name]:
-                reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed[name].items()))
-                problem = f"{len(failed[name])} partitions of {name} failed:{reasons}"
+        plan = load_plan(self._layout)
+        for name in PARTITIONED_ASSETS:
+            failed = failures(self._layout, name, plan) if name != "extractions" or name in built else {}
+            if failed:
+                reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))
+                problem = f"{len(failed)} partitions of {name} failed:{reasons}"
                 raise CgragError(problem, "Redo them:  cgrag resume --failed")
         return built
 
@@ -118,12 +119,13 @@ class Materializer:
         return bool(keys)
 
     def _state(self, name: str, select: Sequence[str]) -> AssetState | None:
-        return next((state for state in stale_assets(asset_states(self._settings), select) if state.name == name), None)
+        if select and name not in select:
+            return None
+        (state,) = asset_states(self._settings, names=[name])
+        return state if state.state != "fresh" and (select or name in ASSETS) else None
 
     def _wanted(self, todo: list[str], partitions: Sequence[str]) -> list[str]:
-        unknown = sorted(set(partitions) - set(load_plan(self._layout).partitions))
-        if unknown:
-            raise CgragError(f"There is no partition {unknown[0]!r}.", "See them all:  cgrag status --partitions")
+        load_plan(self._layout).check(partitions)
         return [key for key in todo if not partitions or key in partitions]
 
     @contextmanager

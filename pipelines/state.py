@@ -1,7 +1,8 @@
 """What a home holds, what is stale, missing or failed, by the artifacts' own manifests (Dagster is not asked)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
@@ -17,10 +18,11 @@ from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
-from pipelines.tables import digest, read_json, read_manifest, write_json
+from pipelines.tables import digest, read_json, read_manifest, read_record, write_json
 
 Freshness = Literal["fresh", "stale", "missing", "failed"]
 PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
+"""Those whose partitions may fail one by one."""
 ASSETS = ("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "knowledge_graph", "extractions")
 ON_REQUEST = ("question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
@@ -54,49 +56,107 @@ def clear_failure(layout: Layout, asset: str, key: str) -> None:
 
 def failures(layout: Layout, asset: str, planned: Plan) -> dict[str, str]:
     """Return {key: reason} of the planned partitions that failed last."""
-    found = {}
-    for path in sorted((layout.failures / asset).glob("*.json")):
-        record = read_json(path, f"Remove {path}.")
-        if record and record["partition"] in planned.partitions:
-            found[record["partition"]] = record["reason"]
-    return found
+    return {record["partition"]: record["reason"] for record in _failure_records(layout, asset, planned)}
 
 
 def missing_chunks(layout: Layout, asset: str, planned: Plan) -> dict[str, list[str]]:
     """Return {key: ids of the chunks that it lacks} of the planned partitions that failed last."""
-    records = (read_json(path, f"Remove {path}.") for path in sorted((layout.failures / asset).glob("*.json")))
-    return {
-        record["partition"]: record.get("missing", [])
-        for record in records
-        if record and record["partition"] in planned.partitions
-    }
+    return {record["partition"]: record.get("missing", []) for record in _failure_records(layout, asset, planned)}
 
 
-def asset_states(settings: Settings, found: Scan | None = None) -> list[AssetState]:
-    """Return the state of every asset, in the order they are built.
+def _failure_records(layout: Layout, asset: str, planned: Plan) -> Iterator[dict[str, Any]]:
+    for path in sorted((layout.failures / asset).glob("*.json")):
+        record = read_json(path, f"Remove {path}.")
+        if record and record["partition"] in planned.partitions:
+            yield record
+
+
+class _Home:
+    """What a home holds, each part read once however many assets are asked about; its corpus has been walked."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.layout = Layout(settings.home)
+        self.plan = load_plan(self.layout)
+
+    @cached_property
+    def chunked(self) -> dict[str, str]:
+        return chunk_fingerprints(self.layout, self.plan)
+
+    @cached_property
+    def edges_wanted(self) -> str:
+        """The fingerprint that edges of the stored chunks have."""
+        facts = {key: facts_fingerprint(chunks) for key, chunks in self.chunked.items()}
+        return digest(edges_inputs(self.settings.code, facts))
+
+
+def _opened(settings: Settings) -> _Home | None:
+    """What the home holds; None before its corpus has been walked."""
+    layout = Layout(settings.home)
+    return _Home(settings) if read_manifest(layout.files) is not None and layout.plan.exists() else None
+
+
+def asset_states(
+    settings: Settings, found: Scan | None = None, names: Iterable[str] = (*ASSETS, *ON_REQUEST)
+) -> list[AssetState]:
+    """Return the states of assets, of all in the order they are built unless told.
 
     With `found`, a scan made just now, corpus_files is compared with it; without, its tables are taken as they are.
     """
-    layout = Layout(settings.home)
-    if read_manifest(layout.files) is None or not layout.plan.exists():
-        return [AssetState(name, "missing", "never built") for name in (*ASSETS, *ON_REQUEST)]
-    plan = load_plan(layout)
-    corpus = AssetState("corpus_files", "fresh")
-    if found is not None and not is_scanned(layout, found, settings):
-        corpus = AssetState("corpus_files", "stale", "the corpus or a setting of the walk has changed")
-    chunks = _chunks_state(layout, settings, plan)
-    index = _index_state(layout, settings, plan)
-    graph = _graph_states(layout, settings, plan)
-    extractions = _extractions_state(layout, settings, plan)
-    return [
-        corpus,
-        chunks,
-        index,
-        *graph,
-        extractions,
-        _sets_state(layout, settings, plan),
-        _report_state(layout, settings),
-    ]
+    home = _opened(settings)
+    if home is None:
+        return [AssetState(name, "missing", "never built") for name in names]
+    return [_corpus_state(home, found) if name == "corpus_files" else _STATES[name](home) for name in names]
+
+
+def _corpus_state(home: _Home, found: Scan | None) -> AssetState:
+    if found is not None and not is_scanned(home.layout, found, home.settings):
+        return AssetState("corpus_files", "stale", "the corpus or a setting of the walk has changed")
+    return AssetState("corpus_files", "fresh")
+
+
+def chunks_todo(layout: Layout, settings: Settings, plan: Plan, keys: Iterable[str]) -> list[str]:
+    """Return those of `keys` that are planned and whose stored chunks are not what the plan's files would give."""
+    planned = [key for key in keys if key in plan.partitions]
+    return _unlike_plan(settings, plan, planned, chunk_fingerprints(layout, planned))
+
+
+def _unlike_plan(settings: Settings, plan: Plan, keys: Iterable[str], chunked: Mapping[str, str]) -> list[str]:
+    wanted = ((key, partition_fingerprint(plan.partitions[key], settings.chunking)) for key in keys)
+    return [key for key, fingerprint in wanted if chunked.get(key) != fingerprint]
+
+
+def _chunks_state(home: _Home) -> AssetState:
+    failed = failures(home.layout, "chunks", home.plan)
+    unlike = _unlike_plan(home.settings, home.plan, home.plan, home.chunked)
+    missing = [key for key in unlike if key not in home.chunked]
+    stale = [key for key in unlike if key in home.chunked]
+    return _of_partitions("chunks", home.plan, failed, missing, stale, sorted({*unlike, *failed}))
+
+
+def _of_partitions(
+    name: str, plan: Plan, failed: dict[str, str], missing: Sequence[str], stale: Sequence[str], todo: list[str]
+) -> AssetState:
+    """The state of a partitioned asset from its partitions'."""
+    kinds = ((failed, "failed"), (missing, "missing"), (stale, "stale"))
+    told = ", ".join(f"{len(keys)} {word}" for keys, word in kinds if keys)
+    state: Freshness = "fresh"
+    if told:
+        state = "failed" if failed else "stale" if stale or len(missing) < len(plan.partitions) else "missing"
+    return AssetState(name, state, f"{told} of {len(plan.partitions)} partitions" if told else "", todo, failed)
+
+
+def _index_state(home: _Home) -> AssetState:
+    manifest = read_record(home.layout.bm25)
+    if manifest is None:
+        return AssetState("bm25_index", "missing", "damaged" if home.layout.bm25.exists() else "never built")
+    state = _compared("bm25_index", manifest, index_inputs(home.settings, home.chunked))
+    if state.state == "fresh":
+        try:
+            load_index(home.settings)
+        except CgragError:  # a damaged index is a missing one: the next run builds it again
+            return AssetState("bm25_index", "missing", "damaged")
+    return state
 
 
 def facts_todo(layout: Layout, chunks: Mapping[str, str]) -> list[str]:
@@ -104,25 +164,26 @@ def facts_todo(layout: Layout, chunks: Mapping[str, str]) -> list[str]:
     return sorted(chunks.keys() - current_facts(layout, chunks))
 
 
-def _graph_states(layout: Layout, settings: Settings, plan: Plan) -> list[AssetState]:
-    chunked = chunk_fingerprints(layout, plan)
-    todo = facts_todo(layout, chunked)
-    failed = failures(layout, "code_facts", plan)
-    facts = any(stored_facts(layout, key) for key in plan)
-    waiting = sorted({*todo, *failed})
-    state: Freshness = "failed" if failed else "fresh" if not waiting else "stale" if facts else "missing"
-    detail = f"{len(waiting)} of {len(plan.partitions)} partitions" if waiting else ""
-    wanted = edges_inputs(settings.code, {key: facts_fingerprint(print) for key, print in chunked.items()})
-    linked = edges_fingerprint(layout)
-    edges = _single("code_edges", linked, digest(wanted))
-    record = graph_record(layout)
-    inputs = graph_inputs(digest(wanted), chunked)
-    current = digest({name: record.get(name) for name in inputs}) if record else None
-    return [
-        AssetState("code_facts", state, detail, waiting, failed),
-        edges,
-        _single("knowledge_graph", current, digest(inputs)),
-    ]
+def _facts_state(home: _Home) -> AssetState:
+    failed = failures(home.layout, "code_facts", home.plan)
+    waiting = sorted({*facts_todo(home.layout, home.chunked), *failed})
+    state: Freshness = "fresh"
+    if waiting:
+        stored = any(stored_facts(home.layout, key) for key in home.plan)
+        state = "failed" if failed else "stale" if stored else "missing"
+    detail = f"{len(waiting)} of {len(home.plan.partitions)} partitions" if waiting else ""
+    return AssetState("code_facts", state, detail, waiting, failed)
+
+
+def _edges_state(home: _Home) -> AssetState:
+    return _single("code_edges", edges_fingerprint(home.layout), home.edges_wanted)
+
+
+def _graph_state(home: _Home) -> AssetState:
+    record = graph_record(home.layout)
+    inputs = graph_inputs(home.edges_wanted, home.chunked)
+    stored = digest({name: record.get(name) for name in inputs}) if record else None
+    return _single("knowledge_graph", stored, digest(inputs))
 
 
 def _single(name: str, stored: str | None, wanted: str) -> AssetState:
@@ -131,52 +192,9 @@ def _single(name: str, stored: str | None, wanted: str) -> AssetState:
     return AssetState(name, "fresh") if stored == wanted else AssetState(name, "stale", "what it is built from changed")
 
 
-def chunks_todo(layout: Layout, settings: Settings, plan: Plan, keys: Iterable[str]) -> list[str]:
-    """Return those of `keys` that are planned and whose stored chunks are not what the plan's files would give."""
-    return [
-        key
-        for key in keys
-        if key in plan.partitions
-        and stored_fingerprint(layout, key) != partition_fingerprint(plan.partitions[key], settings.chunking)
-    ]
-
-
-def _chunks_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
-    failed = failures(layout, "chunks", plan)
-    missing, stale = [], []
-    for key, files in plan.partitions.items():
-        stored = stored_fingerprint(layout, key)
-        if stored is None:
-            missing.append(key)
-        elif stored != partition_fingerprint(files, settings.chunking):
-            stale.append(key)
-    todo = sorted({*missing, *stale, *failed})
-    state: Freshness = "fresh"
-    if todo:
-        state = "failed" if failed else "stale" if stale or len(missing) < len(plan.partitions) else "missing"
-    detail = ", ".join(
-        f"{len(keys)} {word}" for keys, word in ((failed, "failed"), (missing, "missing"), (stale, "stale")) if keys
-    )
-    return AssetState("chunks", state, f"{detail} of {len(plan.partitions)} partitions" if detail else "", todo, failed)
-
-
-def _index_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
-    try:
-        manifest = read_json(layout.bm25, "")
-        if manifest is None:
-            return AssetState("bm25_index", "missing", "never built")
-        wanted = index_inputs(settings, chunk_fingerprints(layout, plan))
-        changed = [name for name, value in wanted.items() if manifest.get(name) != value]
-        if changed:
-            return AssetState("bm25_index", "stale", f"{', '.join(changed)} changed")
-        load_index(settings)
-    except CgragError:  # a damaged index is a missing one: the next run builds it again
-        return AssetState("bm25_index", "missing", "damaged")
-    return AssetState("bm25_index", "fresh")
-
-
-def _extractions_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
+def _extractions_state(home: _Home) -> AssetState:
     """Stale is a table that lacks what the ledger has; chunks that no model was asked about make none stale."""
+    settings, layout, plan = home.settings, home.layout, home.plan
     failed = failures(layout, "extractions", plan)
     try:
         recipe = active_recipe(settings)
@@ -187,40 +205,42 @@ def _extractions_state(layout: Layout, settings: Settings, plan: Plan) -> AssetS
     missing = sorted(set(plan.partitions) - {key for key, partition in found.items() if partition.stored})
     stale = [key for key, partition in found.items() if partition.stored and not partition.current]
     todo = [key for key, partition in found.items() if not partition.current]
-    state: Freshness = "fresh"
-    if failed or missing or stale:
-        state = "failed" if failed else "stale" if stale or len(missing) < len(plan.partitions) else "missing"
-    detail = ", ".join(
-        f"{len(keys)} {word}" for keys, word in ((failed, "failed"), (missing, "missing"), (stale, "stale")) if keys
-    )
-    return AssetState(
-        "extractions", state, f"{detail} of {len(plan.partitions)} partitions" if detail else "", todo, failed
-    )
+    return _of_partitions("extractions", plan, failed, missing, stale, todo)
 
 
-def _sets_state(layout: Layout, settings: Settings, plan: Plan) -> AssetState:
-    stored = stored_sets(layout)
-    if stored is None or not all((layout.questions / name).exists() for name in stored["sets"]):
+def _sets_state(home: _Home) -> AssetState:
+    stored = stored_sets(home.layout)
+    if stored is None or not all((home.layout.questions / name).exists() for name in stored["sets"]):
         return AssetState("question_sets", "missing", "never built" if stored is None else "a file is gone")
     try:
-        wanted = set_inputs(settings, chunk_fingerprints(layout, plan))
+        return _compared("question_sets", stored, set_inputs(home.settings, home.chunked))
     except CgragError as error:
         return AssetState("question_sets", "stale", error.problem)
-    changed = [name for name, value in wanted.items() if stored.get(name) != value]
-    return AssetState("question_sets", "stale" if changed else "fresh", f"{', '.join(changed)} changed" * bool(changed))
 
 
-def _report_state(layout: Layout, settings: Settings) -> AssetState:
-    stored = stored_report(layout)
-    if stored is None or not (layout.reports / "report.html").exists():
+def _report_state(home: _Home) -> AssetState:
+    stored = stored_report(home.layout)
+    if stored is None or not (home.layout.reports / "report.html").exists():
         return AssetState("retrieval_report", "missing", "never built")
-    try:
-        wanted = report_inputs(settings)
-    except CgragError as error:
-        return AssetState("retrieval_report", "stale", error.problem)
-    changed = [name for name, value in wanted.items() if stored["inputs"].get(name) != value]
-    state: Freshness = "stale" if changed else "fresh"
-    return AssetState("retrieval_report", state, f"{', '.join(changed)} changed" * bool(changed))
+    return _compared("retrieval_report", stored["inputs"], report_inputs(home.settings))
+
+
+def _compared(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> AssetState:
+    """Whether what an asset was built from is what it would be built from now."""
+    changed = [part for part, value in wanted.items() if stored.get(part) != value]
+    return AssetState(name, "stale", f"{', '.join(changed)} changed") if changed else AssetState(name, "fresh")
+
+
+_STATES: dict[str, Callable[[_Home], AssetState]] = {
+    "chunks": _chunks_state,
+    "bm25_index": _index_state,
+    "code_facts": _facts_state,
+    "code_edges": _edges_state,
+    "knowledge_graph": _graph_state,
+    "extractions": _extractions_state,
+    "question_sets": _sets_state,
+    "retrieval_report": _report_state,
+}
 
 
 def chunk_fingerprints(layout: Layout, keys: Iterable[str]) -> dict[str, str]:
@@ -233,15 +253,14 @@ def counts(settings: Settings) -> dict[str, Any]:
     """Return how many files, skipped entries, partitions and chunks are stored."""
     import pyarrow.parquet as pq
 
-    layout = Layout(settings.home)
-    if read_manifest(layout.files) is None or not layout.plan.exists():
+    home = _opened(settings)
+    if home is None:
         return {"files": 0, "skipped": 0, "partitions": 0, "chunks": 0}
-    plan = load_plan(layout)
-    stored = [layout.partition(key, "chunks") for key in chunk_fingerprints(layout, plan)]
+    stored = [home.layout.partition(key, "chunks") for key in home.chunked]
     return {
-        "files": sum(len(files) for files in plan.partitions.values()),
-        "skipped": pq.read_metadata(layout.skipped).num_rows,
-        "partitions": len(plan.partitions),
+        "files": sum(len(files) for files in home.plan.partitions.values()),
+        "skipped": pq.read_metadata(home.layout.skipped).num_rows,
+        "partitions": len(home.plan.partitions),
         "chunks": sum(pq.read_metadata(path).num_rows for path in stored),
     }
 
@@ -262,9 +281,8 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
 
 def extraction_counts(settings: Settings) -> dict[str, Any]:
     """Return how many chunks a model was to be asked about, with what came of them; zeros where nothing is built."""
-    layout = Layout(settings.home)
-    built = read_manifest(layout.files) is not None and layout.plan.exists()
-    plan = load_plan(layout) if built else Plan({})
+    home = _opened(settings)
+    layout, plan = Layout(settings.home), home.plan if home else Plan({})
     recipe = active_recipe(settings)
     with Ledger(layout, recipe.id, settings.extract) as ledger:
         return totals(overview(layout, plan, settings, recipe, ledger), ledger)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -172,6 +172,15 @@ def read_json(path: Path, remedy: str) -> Any:
         raise CgragError(f"{path} is damaged: {error}", remedy) from error
 
 
+def read_record(path: Path) -> dict[str, Any] | None:
+    """Return an object that `write_json` wrote. What is damaged is as good as missing: the next run makes it again."""
+    try:
+        record = read_json(path, "")
+    except CgragError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
 def write_table(
     path: Path, rows: Sequence[Mapping[str, object]], schema: pa.Schema, manifest: Mapping[str, object]
 ) -> None:
@@ -180,10 +189,10 @@ def write_table(
 
 
 def write_arrow(path: Path, table: pa.Table, manifest: Mapping[str, object]) -> None:
-    """Write a table as `write_table` writes rows."""
+    """Write a table as `write_table` writes rows, with a checksum on every page."""
     table = table.replace_schema_metadata({"cgrag": json.dumps(manifest, sort_keys=True)})
     with atomic(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
@@ -197,6 +206,23 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     except (OSError, pa.ArrowException, ValueError):
         return None
     return manifest if isinstance(manifest, dict) else None
+
+
+def agreed_fingerprint(paths: Iterable[Path]) -> str | None:
+    """Return the fingerprint of tables that were built together, None unless all are whole and agree on it."""
+    manifests = map(read_manifest, paths)
+    prints = {manifest["fingerprint"] if manifest else None for manifest in manifests}
+    return prints.pop() if len(prints) == 1 else None
+
+
+def counted(table: pa.Table, column: str) -> dict[str, int]:
+    """Return how often each value of a column occurs, sorted by value.
+
+    >>> counted(pa.table({"x": ["b", "a", "b"]}), "x")
+    {'a': 1, 'b': 2}
+    """
+    counts = table.group_by(column).aggregate([([], "count_all")]).sort_by(column)
+    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))
 
 
 def read_table(path: Path, schema: pa.Schema, remedy: str = "Build it:  cgrag run") -> pa.Table:

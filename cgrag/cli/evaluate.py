@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from cgrag.cli.output import Json, ShellProgress, console, errors, plain, print_json, shown_progress
+from cgrag.cli.output import Json, ShellProgress, console, errors, names_in, plain, print_json, shown_progress
 
 if TYPE_CHECKING:
     from pipelines.evaluate.evaluation import Evaluation, Row
@@ -38,8 +38,8 @@ def evaluate(
         found = evaluate_file(
             load_settings(),
             questions,
-            modes=_names(modes),
-            arms=_names(arms),
+            modes=names_in(modes),
+            arms=names_in(arms),
             ks=ks,
             min_coverage=min_coverage,
             results=results,
@@ -89,12 +89,8 @@ def search_dataset(
         print_json({"out": str(out), "questions": len(asked), "without_results": empty, **about})
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _numbers(text: str) -> list[int]:
-    names = _names(text)
+    names = names_in(text)
     if not names or not all(name.isascii() and name.isdecimal() and 0 < int(name) <= 1000 for name in names):
         raise typer.BadParameter(f"{text!r} is no list of numbers from 1 to 1000, such as 3,5,10", param_hint="--k")
     return [int(name) for name in names]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cgrag.cli.output import Json, console, errors, plain, print_json
+from cgrag.cli.output import Json, console, errors, names_in, plain, print_json
 
 if TYPE_CHECKING:
     from pipelines.graph.walk import Edge, Entity, Walk
@@ -31,7 +31,7 @@ def graph(
     if direction not in _DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
     walk = open_graph(Corpus().settings)
-    relations = [part.strip().upper() for part in relation.split(",") if part.strip()]
+    relations = [name.upper() for name in names_in(relation)]
     known = sorted({*RELATIONS, *walk.relations})
     unknown = sorted(set(relations) - set(known))
     if unknown:

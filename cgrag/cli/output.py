@@ -24,6 +24,11 @@ def print_json(document: object) -> None:
     sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
 
 
+def names_in(text: str) -> list[str]:
+    """The names of an option that takes several, comma-separated."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def plain(text: str) -> str:
     """Text that any terminal takes: control characters shown, not sent; lone surrogates replaced."""
     return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from cgrag.cli.output import Json, ShellProgress, errors, print_json, shown_progress
+from cgrag.cli.output import Json, ShellProgress, errors, names_in, print_json, shown_progress
 
 if TYPE_CHECKING:
     from pipelines.extract.plan import ExtractionPlan, Order
@@ -37,7 +37,7 @@ def run(
 
     if distractors and llm_questions is None:
         raise typer.BadParameter("it goes with --llm-questions FILE", param_hint="--distractors")
-    names, partitions = _names(select), _names(partition)
+    names, partitions = names_in(select), names_in(partition)
     limited = llm_chunks is not None or llm_questions is not None
     order = None
     if limited or "extractions" in names:
@@ -55,24 +55,20 @@ def resume(
     from pipelines.extract.plan import Order
     from pipelines.layout import Layout
     from pipelines.settings import load_settings
-    from pipelines.state import failures, missing_chunks
+    from pipelines.state import PARTITIONED_ASSETS, failures, missing_chunks
 
     if not failed:
         raise typer.BadParameter("say what to resume: cgrag resume --failed")
     layout = Layout(load_settings().home)
     plan = load_plan(layout)
     missing = missing_chunks(layout, "extractions", plan)
-    before = sorted(failures(layout, "chunks", plan) | missing)
+    before = sorted({key for asset in PARTITIONED_ASSETS for key in failures(layout, asset, plan)})
     errors.print(f"{len(before)} failed partitions" + (f": {', '.join(before)}" if before else "; nothing to resume."))
     _materialize(None, [], [], json, Order(listed=missing) if missing else None, True)
     left = load_plan(layout).partitions
     for key in before:
         if key not in left:
             errors.print(f"{key} no longer exists; nothing of it is left to do.")
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _materialize(

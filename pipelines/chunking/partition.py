@@ -15,7 +15,7 @@ from pipelines.corpus.decode import Undecodable, decode
 from pipelines.corpus.scan import Unreadable, read_file
 from pipelines.layout import Layout
 from pipelines.settings import ChunkSettings
-from pipelines.tables import PARTITIONED, digest, read_manifest, write_table
+from pipelines.tables import PARTITIONED, agreed_fingerprint, digest, write_table
 
 VERSION = 1
 """Raise it when the same file gives other rows than before."""
@@ -161,6 +161,4 @@ def chunk_partition(
 
 def stored_fingerprint(layout: Layout, key: str) -> str | None:
     """The fingerprint of a partition whose four tables are whole and agree, else None."""
-    manifests = [read_manifest(layout.partition(key, name)) for name in PARTITIONED]
-    prints = {manifest["fingerprint"] if manifest else None for manifest in manifests}
-    return prints.pop() if len(prints) == 1 else None
+    return agreed_fingerprint(layout.partition(key, name) for name in PARTITIONED)

@@ -19,7 +19,16 @@ from pipelines.code.tables import CODE_FACTS, PAGE_LINKS, SITES, UNRESOLVED, sit
 from pipelines.layout import Layout
 from pipelines.progress import Progress, silent
 from pipelines.settings import CodeSettings
-from pipelines.tables import CHUNKS, DOCUMENTS, digest, read_manifest, read_table, write_arrow, write_table
+from pipelines.tables import (
+    CHUNKS,
+    DOCUMENTS,
+    agreed_fingerprint,
+    counted,
+    digest,
+    read_table,
+    write_arrow,
+    write_table,
+)
 
 Rows = list[dict[str, Any]]
 
@@ -58,9 +67,7 @@ def facts_fingerprint(chunks: str) -> str:
 
 def stored_facts(layout: Layout, key: str) -> str | None:
     """The fingerprint of a partition's facts whose two tables are whole and agree, else None."""
-    manifests = [read_manifest(layout.partition(key, name)) for name in ("code_facts", "page_links")]
-    prints = {manifest["fingerprint"] if manifest else None for manifest in manifests}
-    return prints.pop() if len(prints) == 1 else None
+    return agreed_fingerprint(layout.partition(key, name) for name in ("code_facts", "page_links"))
 
 
 def current_facts(layout: Layout, chunks: Mapping[str, str]) -> dict[str, str]:
@@ -159,8 +166,8 @@ def build_edges(
     write_arrow(layout.graph / "sites.parquet", parsed, manifest)
     return EdgesResult(
         manifest["fingerprint"],
-        sites=_counted(pa.concat_tables([parsed, linked]), "relation"),
-        tiers=_counted(pa.concat_tables([parsed, linked]), "tier"),
+        sites=counted(pa.concat_tables([parsed, linked]), "relation"),
+        tiers=counted(pa.concat_tables([parsed, linked]), "tier"),
         unresolved={f"{kind}: {reason}": number for (kind, reason), number in links.counts().items()},
         preview=parsed.slice(0, 8).to_pylist(),
     )
@@ -177,8 +184,3 @@ def read_sites(layout: Layout) -> dict[str, pa.Table]:
 def read_unresolved(layout: Layout) -> pa.Table:
     """Return the references that make no edge, with the reason."""
     return read_table(layout.graph / "unresolved.parquet", UNRESOLVED)
-
-
-def _counted(table: pa.Table, column: str) -> dict[str, int]:
-    counts = table.group_by(column).aggregate([([], "count_all")]).sort_by(column)
-    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))

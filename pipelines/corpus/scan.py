@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,6 +13,7 @@ from pipelines.corpus.fetch import Source, fetch
 from pipelines.corpus.plan import MEAN_CHUNK_BYTES, plan_partitions
 from pipelines.corpus.spec import CorpusSpec, claim_home
 from pipelines.corpus.walk import Found, Skip, walk
+from pipelines.errors import CgragError
 from pipelines.layout import Layout
 from pipelines.progress import Progress, Reporter, no_report, silent
 from pipelines.settings import Settings
@@ -143,6 +144,16 @@ class Plan:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.partitions)
+
+    def check(self, keys: Iterable[str]) -> None:
+        """Make sure that these are partitions.
+
+        Raises:
+            CgragError: one is not.
+        """
+        unknown = sorted(set(keys) - set(self.partitions))
+        if unknown:
+            raise CgragError(f"There is no partition {unknown[0]!r}.", "See them all:  cgrag status --partitions")
 
 
 def load_plan(layout: Layout) -> Plan:

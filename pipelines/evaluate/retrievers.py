@@ -7,7 +7,7 @@ from pipelines.evaluate.questions import Question
 from pipelines.evaluate.scoring import Ranking
 from pipelines.lexical.index import LexicalIndex, load_index
 from pipelines.lexical.tokens import query_terms
-from pipelines.retrieve.search import LONGEST_QUESTION, lexical_scores, top_k
+from pipelines.retrieve.search import lexical_scores, top_k
 from pipelines.settings import Settings
 
 Retriever = Callable[[Sequence[Question], int], list[Ranking]]
@@ -24,7 +24,7 @@ def lexical(index: LexicalIndex) -> Retriever:
     paths, starts, ends = (index.table[name].to_pylist() for name in ("path", "start", "end"))
 
     def retrieve(questions: Sequence[Question], k: int) -> list[Ranking]:
-        asked = (query_terms(question.text)[:LONGEST_QUESTION] for question in questions)
+        asked = (query_terms(question.text) for question in questions)
         best = (top_k(lexical_scores(index, terms), k) for terms in asked)
         return [[Span(paths[number], starts[number], ends[number]) for number in numbers] for numbers in best]
 

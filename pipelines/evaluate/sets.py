@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.chunking.restore import restore_texts
 from pipelines.corpus.decode import decode
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.spec import held_spec
@@ -15,13 +16,13 @@ from pipelines.evaluate.compare import Change, changes
 from pipelines.evaluate.questions import FORMAT, QuestionFile, load_json
 from pipelines.evaluate.structural_sets import structural_questions
 from pipelines.evaluate.synthetic import VERSION as SYNTHETIC_VERSION
-from pipelines.evaluate.synthetic import docs_questions, texts_of
+from pipelines.evaluate.synthetic import docs_questions
 from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import current_generation, load_chunks
 from pipelines.progress import Progress, silent
 from pipelines.settings import Settings
-from pipelines.tables import FILES, atomic, digest, read_json, read_table, write_json
+from pipelines.tables import DOCUMENTS, FILES, atomic, digest, read_record, read_table, write_json
 
 VERSION = 2
 """Raise it when the same index and questions give another report."""
@@ -94,8 +95,11 @@ def make_sets(settings: Settings, fingerprints: dict[str, str]) -> list[StoredSe
 def synthetic_questions(settings: Settings, fingerprints: dict[str, str]) -> dict[str, Any]:
     """Return the question file that the docs of the stored chunks give (pipelines.evaluate.synthetic)."""
     layout = Layout(settings.home)
-    chunks, outline = load_chunks(layout, sorted(fingerprints))
-    texts = texts_of(chunks.select(["path", "start", "end", "text"]).to_pylist())
+    keys = sorted(fingerprints)
+    chunks, outline = load_chunks(layout, keys)
+    documents = [row for key in keys for row in read_table(layout.partition(key, "documents"), DOCUMENTS).to_pylist()]
+    whole = restore_texts(documents, chunks.to_pylist())
+    texts = {path: text.rstrip() for path, text in whole.items() if text.strip()}
     return docs_questions(held_spec(layout).name, texts, outline.to_pylist())
 
 
@@ -115,21 +119,12 @@ def structural_set(settings: Settings, seed: int, per_kind: int, progress: Progr
 
 def stored_sets(layout: Layout) -> dict[str, Any] | None:
     """The manifest of the stored sets (their inputs and `sets`, the file names), None where there are none."""
-    return _read(layout.questions / _MANIFEST)
+    return read_record(layout.questions / _MANIFEST)
 
 
 def stored_report(layout: Layout) -> dict[str, Any] | None:
     """The current report.json, None where there is none."""
-    return _read(layout.reports / "report.json")
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """What is damaged is as good as missing: the next run makes it again."""
-    try:
-        read = read_json(path, "")
-    except CgragError:
-        return None
-    return read if isinstance(read, dict) else None
+    return read_record(layout.reports / "report.json")
 
 
 def report_inputs(settings: Settings) -> dict[str, Any]:
@@ -200,5 +195,5 @@ def _write(path: Path, data: bytes) -> None:
 
 def changes_of_report(layout: Layout) -> list[Change]:
     """Return what has changed from the last report to the current one; nothing where there is only one."""
-    now, before = stored_report(layout), _read(layout.reports / "previous.json")
+    now, before = stored_report(layout), read_record(layout.reports / "previous.json")
     return changes(now, before) if now and before else []

@@ -120,17 +120,3 @@ def _without_links(text: str, start: int, end: int, links: Sequence[Link], gone:
 
 def _source(span: Span) -> dict[str, Any]:
     return {"file_path": span.path, "first_character_index": span.start, "last_character_index": span.end}
-
-
-def texts_of(chunks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the text of each file from its chunks (path, start, end, text): what is blank between two is line ends.
-
-    >>> texts_of([{"path": "a", "start": 3, "end": 4, "text": "b"}, {"path": "a", "start": 0, "end": 1, "text": "a"}])
-    {'a': 'a\\n\\nb'}
-    """
-    texts: dict[str, str] = {}
-    for row in sorted(chunks, key=lambda row: (row["path"], row["start"])):
-        text = texts.get(row["path"], "")
-        gap = "\n" * (row["start"] - len(text))
-        texts[row["path"]] = text + gap + row["text"][max(len(text) - row["start"], 0) :]
-    return texts

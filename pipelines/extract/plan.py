@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.corpus.scan import Plan
-from pipelines.errors import CgragError
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview
 from pipelines.extract.recipe import Recipe, active_recipe
@@ -59,9 +58,7 @@ def plan_extraction(settings: Settings, plan: Plan, order: Order) -> ExtractionP
         CgragError: a partition is not known, the question file cannot be used, or there is no such recipe.
     """
     layout = Layout(settings.home)
-    unknown = sorted(set(order.partitions) - set(plan.partitions))
-    if unknown:
-        raise CgragError(f"There is no partition {unknown[0]!r}.", "See them all:  cgrag status --partitions")
+    plan.check(order.partitions)
     recipe = active_recipe(settings)
     with Ledger(layout, recipe.id, settings.extract) as ledger:
         partitions = overview(layout, plan, settings, recipe, ledger)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.tables import LEDGER, atomic
+from pipelines.tables import LEDGER, write_arrow
 
 INDEX = ["key", "status", "result_hash", "answered_at"]
 SET_ASIDE = "set-aside"
@@ -33,10 +33,8 @@ def write_segment(folder: Path, rows: Sequence[dict[str, Any]] | pa.Table) -> Pa
         OSError: the disk is full, or cannot be written.
     """
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), schema=LEDGER)
-    marked = table.replace_schema_metadata({"cgrag": json.dumps({"recipe": folder.name})})
     path = folder / f"{uuid.uuid4().hex}.parquet"
-    with atomic(path) as temporary:
-        pq.write_table(marked, temporary, compression="zstd", write_page_checksum=True)
+    write_arrow(path, table, {"recipe": folder.name})
     return path
 
 

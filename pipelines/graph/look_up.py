@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from pipelines.errors import CgragError
-from pipelines.graph.store import graph_record, open_store
+from pipelines.graph.store import open_current
 from pipelines.graph.walk import Walk
 from pipelines.layout import Layout
 from pipelines.settings import Settings
@@ -15,7 +14,4 @@ def open_graph(settings: Settings, origins: Iterable[str] | None = None) -> Walk
     Raises:
         CgragError: there is none.
     """
-    layout = Layout(settings.home)
-    if graph_record(layout) is None:
-        raise CgragError(f"{settings.home} has no knowledge graph yet.", "Build it:  cgrag run")
-    return Walk(open_store(layout.graph_store), origins)
+    return Walk(open_current(Layout(settings.home)), origins)

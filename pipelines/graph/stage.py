@@ -19,8 +19,9 @@ from pipelines.tables import (
     CHUNKS,
     DOCUMENTS,
     OUTLINE,
+    agreed_fingerprint,
+    counted,
     digest,
-    read_manifest,
     read_table,
     write_arrow,
     write_json,
@@ -45,9 +46,7 @@ def graph_inputs(edges: str, chunks: Mapping[str, str]) -> dict[str, Any]:
 
 def edges_fingerprint(layout: Layout) -> str | None:
     """The fingerprint of the stored edges, None where there are none that are whole."""
-    manifests = [read_manifest(layout.graph / f"{name}.parquet") for name in ("sites", "links", "unresolved")]
-    prints = {manifest["fingerprint"] if manifest else None for manifest in manifests}
-    return prints.pop() if len(prints) == 1 else None
+    return agreed_fingerprint(layout.graph / f"{name}.parquet" for name in ("sites", "links", "unresolved"))
 
 
 def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
@@ -70,18 +69,16 @@ def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
     write_store(layout.graph_store, tables, current)
-    counted = {name: _counted(tables[table], name) for name, table in (("type", "entities"), ("relation", "edges"))}
+    types, relations = counted(graph.entities, "type"), counted(graph.edges, "relation")
     record = {
         **inputs,
         "generation": current,
-        "entities_by_type": counted["type"],
-        "edges_by_relation": counted["relation"],
+        "entities_by_type": types,
+        "edges_by_relation": relations,
         "mentions": graph.mentions.num_rows,
     }
     write_json(layout.graph_record, record)
-    return GraphResult(
-        current, counted["type"], counted["relation"], graph.mentions.num_rows, graph.edges.slice(0, 8).to_pylist()
-    )
+    return GraphResult(current, types, relations, graph.mentions.num_rows, graph.edges.slice(0, 8).to_pylist())
 
 
 def _checked(layout: Layout, chunked: Mapping[str, str]) -> Graph:
@@ -97,8 +94,3 @@ def _checked(layout: Layout, chunked: Mapping[str, str]) -> Graph:
     graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites)
     check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))
     return graph
-
-
-def _counted(table: pa.Table, column: str) -> dict[str, int]:
-    counts = table.group_by(column).aggregate([([], "count_all")]).sort_by(column)
-    return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))

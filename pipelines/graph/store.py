@@ -1,6 +1,5 @@
 """graph.duckdb: the graph's tables in one file, written whole or not at all."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,30 +9,25 @@ import pyarrow as pa
 
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
-from pipelines.tables import read_json
+from pipelines.tables import atomic, read_record
 
 REMEDY = "Build it:  cgrag run --select knowledge_graph"
 
 
 def write_store(path: Path, tables: Mapping[str, pa.Table], generation: str) -> None:
     """Write the tables and the generation as a DuckDB database that takes the place of `path` when it is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    try:
-        with duckdb.connect(str(temporary)) as database:
-            for name, table in sorted(tables.items()):
-                database.register("rows", table)
-                database.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")  # names are ours
-                database.unregister("rows")
-            database.execute("CREATE TABLE generation AS SELECT ? AS id", [generation])
-            database.execute("CHECKPOINT")
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-        temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)
+    with atomic(path) as temporary:
+        temporary.unlink()  # DuckDB makes its file itself
+        try:
+            with duckdb.connect(str(temporary)) as database:
+                for name, table in sorted(tables.items()):
+                    database.register("rows", table)
+                    database.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")  # names are ours
+                    database.unregister("rows")
+                database.execute("CREATE TABLE generation AS SELECT ? AS id", [generation])
+                database.execute("CHECKPOINT")
+        finally:
+            temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)
 
 
 def open_store(path: Path) -> duckdb.DuckDBPyConnection:
@@ -67,8 +61,15 @@ def read_generation(path: Path) -> str:
 
 def graph_record(layout: Layout) -> dict[str, Any] | None:
     """Return what is recorded of the current graph, None where there is none that is sound."""
-    try:
-        record = read_json(layout.graph_record, REMEDY)
-    except CgragError:
-        return None
-    return record if isinstance(record, dict) and layout.graph_store.exists() else None
+    return read_record(layout.graph_record) if layout.graph_store.exists() else None
+
+
+def open_current(layout: Layout) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the current graph that can only read.
+
+    Raises:
+        CgragError: there is none, or it is damaged.
+    """
+    if graph_record(layout) is None:
+        raise CgragError(f"{layout.home} has no knowledge graph yet.", "Build it:  cgrag run")
+    return open_store(layout.graph_store)

@@ -19,7 +19,7 @@ from pipelines.lexical.bm25f import Field, TermCounter, bm25f
 from pipelines.lexical.tokens import VERSION as TOKENS_VERSION
 from pipelines.progress import Progress, silent
 from pipelines.settings import LexicalSettings, Settings
-from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_table, write_json
+from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_record, read_table, write_json
 
 VERSION = 1
 """Raise it when the same chunks give another index."""
@@ -175,10 +175,7 @@ def _rows_schema(table: pa.Table, parts: pa.DataType) -> pa.Schema:
 
 def current_generation(settings: Settings) -> str | None:
     """The generation of the stored index, a hash of what it ranks and how; None where there is none that is sound."""
-    try:
-        manifest = read_json(Layout(settings.home).bm25, REBUILD)
-    except CgragError:
-        return None
+    manifest = read_record(Layout(settings.home).bm25)
     return manifest["generation"] if manifest else None
 
 

@@ -9,6 +9,8 @@ from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 VERSION = 1
 """Raise it when the same text gives other terms."""
+LONGEST_QUESTION = 4_000
+"""How many distinct terms of a question are scored: more than questions have, and a pasted file costs no minutes."""
 LONGEST_WORD = 64
 """Longer runs are data (base64, hashes), not words."""
 
@@ -59,10 +61,10 @@ def terms(word: str) -> tuple[str, ...]:
 
 
 def query_terms(question: str) -> list[str]:
-    """Return the distinct terms of a question without English stop words, sorted.
+    """Return the distinct terms of a question without English stop words, sorted; the first LONGEST_QUESTION of them.
 
     >>> query_terms("How do I enable LoRA for the LLMEngine?")
     ['enabl', 'engin', 'llm', 'llmengin', 'lo', 'lora', 'ra']
     """
     kept = (word for word in words(question) if word.lower() not in _STOP)
-    return sorted({term for word in kept for term in terms(word)})
+    return sorted({term for word in kept for term in terms(word)})[:LONGEST_QUESTION]

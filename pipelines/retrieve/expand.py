@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from pipelines.graph.store import open_store
+from pipelines.graph.store import open_current
 from pipelines.layout import Layout
 from pipelines.lexical.index import LexicalIndex
 from pipelines.settings import Settings
@@ -27,7 +27,7 @@ class Expansion:
     """The mentions and edges of the current graph as matrices: chunks × entities, and entities × entities."""
 
     def __init__(self, index: LexicalIndex, settings: Settings, origins: Iterable[str]) -> None:
-        with open_store(Layout(settings.home).graph_store) as database:
+        with open_current(Layout(settings.home)) as database:
             mentions = _columns(database, "SELECT DISTINCT chunk_id, entity FROM mentions ORDER BY ALL", [])
             query = "SELECT DISTINCT source, target FROM edges WHERE list_has_any(origins, ?) ORDER BY ALL"
             edges = _columns(database, query, [sorted(origins)])

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pipelines.chunking.python import collector_off
-from pipelines.errors import CgragError
-from pipelines.graph.store import graph_record, open_store
+from pipelines.graph.store import open_current
 from pipelines.graph.walk import Walk
 from pipelines.layout import Layout
 from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import query_terms
 from pipelines.retrieve.search import (
-    LONGEST_QUESTION,
     Result,
     best_part_of,
     checked,
@@ -57,11 +55,7 @@ class GraphSearch:
 
     def __init__(self, index: LexicalIndex, settings: Settings, origins: Iterable[str] | None = ADMITTED) -> None:
         self._index = index
-        layout = Layout(settings.home)
-        if graph_record(layout) is None:
-            raise CgragError(f"{settings.home} has no knowledge graph yet.", "Build it:  cgrag run")
-        # Closed at once: while a connection is open, DuckDB gives this process the same file again, though replaced.
-        with open_store(layout.graph_store) as database, collector_off():
+        with open_current(Layout(settings.home)) as database, collector_off():
             walk = Walk(database, origins)
             rows = database.execute(
                 'SELECT id, type, name, path, start, "end", start_line FROM entities '
@@ -88,7 +82,7 @@ class GraphSearch:
     def search(self, question: str, k: int = 5) -> list[Result]:
         """Return at most `k` chunks, as `search` does; those that the graph put in say `via` graph and why."""
         checked(question, k)
-        asked = query_terms(question)[:LONGEST_QUESTION]
+        asked = query_terms(question)
         scores = lexical_scores(self._index, asked)
         ranked = top_k(scores, k)
         placed = self.placed(question)
@@ -103,7 +97,7 @@ class GraphSearch:
 
     def ranking(self, question: str, k: int) -> list[int]:
         """Return the chunk numbers of `search`, without the rest of the results."""
-        ranked = top_k(lexical_scores(self._index, query_terms(question)[:LONGEST_QUESTION]), k)
+        ranked = top_k(lexical_scores(self._index, query_terms(question)), k)
         placed = self.placed(question)
         return placed.into(ranked, k) if placed else ranked
 
@@ -113,7 +107,7 @@ class GraphSearch:
 
     def _seeds(self, question: str) -> list[Symbol]:
         """The innermost symbols of the retriever's best hits."""
-        asked = query_terms(question)[:LONGEST_QUESTION]
+        asked = query_terms(question)
         scores = lexical_scores(self._index, asked)
         found = []
         for result in results_of(self._index, top_k(scores, _SEEDS), scores, asked):

@@ -14,9 +14,6 @@ from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import WORD, query_terms, terms
 from pipelines.retrieve.symbols import Symbol
 
-LONGEST_QUESTION = 4_000
-"""How many distinct terms of a question are scored: more than questions have, and a pasted file costs no minutes."""
-
 
 @dataclass(frozen=True)
 class Part:
@@ -54,7 +51,7 @@ def search(index: LexicalIndex, question: str, k: int = 5) -> list[Result]:
         CgragError: the question is blank, or k is below 1.
     """
     checked(question, k)
-    asked = query_terms(question)[:LONGEST_QUESTION]
+    asked = query_terms(question)
     scores = lexical_scores(index, asked)
     return results_of(index, top_k(scores, k), scores, asked)
 

@@ -2,11 +2,12 @@
 
 import pytest
 
+from pipelines.chunking.restore import restore_texts
 from pipelines.corpus.scan import load_plan
 from pipelines.evaluate.evaluation import evaluate_file
 from pipelines.evaluate.links import Targets, find_links
 from pipelines.evaluate.sets import synthetic_questions
-from pipelines.evaluate.synthetic import docs_questions, texts_of
+from pipelines.evaluate.synthetic import docs_questions
 from pipelines.state import chunk_fingerprints
 from pipelines.tables import write_json
 from tests.unit.evaluate.conftest import FILES
@@ -76,7 +77,7 @@ def test_the_asking_sentence_is_never_handed_over(small, made, tmp_path):
 
 
 def test_texts_are_those_of_the_files(small):
-    texts = texts_of(small.rows("chunks"))
+    texts = restore_texts(small.rows("documents"), small.rows("chunks"))
     for path, text in texts.items():
         assert [(at, c) for at, c in enumerate(text) if not c.isspace()] == [
             (at, c) for at, c in enumerate(FILES[path]) if not c.isspace()
