@@ -10,6 +10,7 @@ from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import ChunksFailed, stored_rows
 from pipelines.extract.recipe import Recipe, active_recipe
 from pipelines.extract.session import Ask, Session
+from pipelines.tables import digest
 from tests.fake_model import MODEL
 from tests.support import Home, write_tree
 
@@ -20,6 +21,26 @@ def docs(directory: str, count: int) -> dict[str, str]:
         f"{directory}/d{n:03}.md": f"# Doc{n}{directory}\n\nThe Thing{n}{directory} needs Shared.\n"
         for n in range(count)
     }
+
+
+def ledger_row(
+    name: object, status: str = "ok", result_hash: str = "r", answered_at: float = 1.0, **more: Any
+) -> dict[str, Any]:
+    """A row of a ledger, as in tables.LEDGER."""
+    return {
+        "key": digest(name),
+        "text_hash": digest("text", name),
+        "status": status,
+        "detail": "",
+        "finish_reason": "stop",
+        "pieces": [{"start": 0, "end": 3, "content": "{}"}],
+        "result_hash": result_hash,
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "seconds": 0.1,
+        "requests": 1,
+        "answered_at": answered_at,
+    } | more
 
 
 class Extracted:

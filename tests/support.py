@@ -169,6 +169,11 @@ class Home:
         return sorted(rows, key=lambda row: row["start"])
 
 
+def titles_at(home: Home, path: str, *more: str) -> Rows:
+    """The headings of a file in the words of case.json."""
+    return [{name: row[name] for name in (*more, "title", "start")} for row in home.headings(path)]
+
+
 def text_of(file: Path) -> str:
     """A file's text as the product defines it."""
     return decode(file.read_bytes(), python=file.suffix == ".py").text
