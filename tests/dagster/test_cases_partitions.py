@@ -110,11 +110,6 @@ def test_d02_a_directory_that_was_built_goes_without_a_trace_and_comes_back_anew
     assert home.paths("word_gone")[0] == "gone/x.md"
 
 
-@pytest.mark.skip(reason="needs the extraction stage")
-def test_d02_unchanged_text_of_a_renamed_directory_is_not_sent_to_the_model_again():
-    """Step 4: it is not sent again, or counted as such in the report."""
-
-
 def test_d02_no_graph_part_of_a_removed_partition_is_readable(whole, home, run):
     assert "gone/x.md" in home.entities()
     shutil.rmtree(whole / "gone")

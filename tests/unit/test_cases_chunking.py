@@ -278,11 +278,6 @@ def test_c08_the_heading_below_the_picture_is_found(built):
     assert "After picture" in [row["title"] for row in built("c08").home.headings("pic.md")]
 
 
-@pytest.mark.skip(reason="needs the extraction stage")
-def test_c08_no_prompt_is_longer_than_the_model_takes():
-    """The fake LLM saw no prompt over 16,000 characters."""
-
-
 # c09: nothing to index
 
 

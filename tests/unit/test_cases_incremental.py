@@ -81,11 +81,6 @@ def test_s01_a_run_with_nothing_changed_leaves_the_graph_alone(work, home, tmp_p
     assert {file: file.stat().st_mtime_ns for file in home.layout.graph.rglob("*")} == before
 
 
-@pytest.mark.skip(reason="needs the extraction stage")
-def test_s01_unchanged_text_is_not_sent_again():
-    """v2: no LLM request for the renamed text; a run with nothing changed does 0 requests and 0 embeddings."""
-
-
 # s04: syntax errors
 
 BROKEN = case("s04").expected["error_lines_on_311"]

@@ -255,11 +255,6 @@ def test_w04_a_file_of_mode_zero_is_reported_to_whoever_may_not_read_it(vanishin
     assert skipped["noread.md"] == ("unreadable", "Permission denied")
 
 
-@pytest.mark.skip(reason="needs the extraction stage")
-def test_w04_no_extraction_row_is_left_of_a_lost_file():
-    """No extraction row exists for m2 and m4."""
-
-
 def test_a_socket_at_the_end_of_a_walk_is_left_alone(tree, home):
     """An unlistened socket would fail on open with ENXIO: the walk must not get that far."""
     holder = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,8 @@
-"""The nasty cases of model output (tests/cases: l01, l02, l04, l06), and what the model is sent of c08."""
+"""The nasty cases of model output (tests/cases: l01, l02, l04, l06), and what the model is sent of c08, s01 and w04."""
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -8,7 +10,7 @@ from collections import Counter
 import pytest
 
 from pipelines.extract.recipe import CANARY, active_recipe
-from pipelines.settings import Settings
+from pipelines.settings import PROJECT, Settings
 from tests.extraction import Extracted
 from tests.support import CASES, case
 
@@ -166,6 +168,47 @@ def test_l02_one_bad_chunk_costs_no_other(scripted):
     assert len(server.texts()) == 1
 
 
+KILLED = """
+import json, os, signal, sys
+from pipelines.corpus.scan import load_plan
+from pipelines.extract.session import Session
+from pipelines.layout import Layout
+from pipelines.settings import Settings
+
+def killing(done, total):
+    if done >= 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+settings = Settings.model_validate_json(sys.argv[1])
+plan = load_plan(Layout(settings.home))
+with Session(settings, plan, list(plan), report=lambda what, unit: killing) as session:
+    for key in session.todo:
+        session.extract(key)
+"""
+
+
+def test_l02_killed_after_five_answers_it_asks_about_the_rest(scripted):
+    corpus, server = scripted("l02", "rules_ok.json")
+    assert corpus.run() == {}
+    undisturbed = corpus.rows()
+    server.log.unlink()
+    rules = json.loads((case("l02").folder / "rules_ok.json").read_text())
+    for rule in rules["rules"]:
+        rule["delay"] = 0.2
+    shutil.rmtree(corpus.folder)
+    corpus.home.layout.partition(".", "extractions").unlink()
+    corpus, server = scripted("l02", rules, corpus)
+    corpus.change(in_flight=4, flush_results=2)
+    command = [sys.executable, "-c", KILLED, corpus.home.settings.model_dump_json()]
+    assert subprocess.run(command, cwd=PROJECT).returncode == -signal.SIGKILL
+    stored = [row for row in corpus.ledger().table().to_pylist() if row["status"] == "ok"]
+    first = len(server.texts())
+    assert 4 <= len(stored) <= first <= 5 + 4
+    assert corpus.run() == {}
+    assert len(server.texts()) - first == 12 - len(stored)
+    assert corpus.rows() == undisturbed
+
+
 # l04
 
 
@@ -215,3 +258,38 @@ def test_c08_no_prompt_is_longer_than_the_model_takes(extracted, fake):
     lengths = [sum(len(message["content"]) for message in body["messages"]) for body in fake.bodies]
     assert 0 < max(lengths) <= 16_000
     assert max(len(json.dumps(body)) for body in fake.bodies) < 64_000
+
+
+# s01
+
+
+def test_s01_unchanged_text_is_not_sent_again(extracted, fake):
+    corpus = extracted({})
+    for version in ("v1", "v2"):
+        case("s01").copy_to(corpus.root, version)
+        corpus.rebuild()
+        assert corpus.run() == {}
+    assert any("class Root" in text for text in fake.asked)
+    assert set(fake.asked.values()) == {1}
+    before = fake.requests
+    assert {row["path"] for row in corpus.rows()} == {"doc.md", "other.py", "start.py", "trunk.py"}
+    assert corpus.run() == {}
+    assert fake.requests == before
+
+
+# w04
+
+
+def test_w04_no_extraction_row_is_left_of_a_lost_file(extracted, fake, tmp_path):
+    corpus = extracted({})
+    corpus.root.rmdir()
+    case("w04").set_up(corpus.root)
+    found = corpus.home.scan(corpus.root)
+    for name in ("m2.md", "m4.md"):
+        (corpus.root / name).unlink()
+    corpus.home.build_scan(found, corpus.root)
+    assert corpus.run() == {}
+    paths = {row["path"] for row in corpus.rows()}
+    assert paths >= {"m0.md", "m1.md", "m3.md", "m5.md", "looks_like.py/real.md"}
+    assert not {"m2.md", "m4.md"} & paths
+    assert not any("item2" in text or "item4" in text for text in fake.asked)
