@@ -74,15 +74,18 @@ class ExtractSettings(BaseModel):
 
     policy: Literal["hybrid", "llm", "ast", "off"] = "hybrid"
     """hybrid: code by parsing, text by the model; llm: every chunk by the model; ast: parsing alone; off: neither."""
-    model: str = Field("HuggingFaceTB/SmolLM2-135M-Instruct", min_length=1)
-    """The name under which the server serves it."""
+    model: str = ""
+    """A folder, a hub's name, or the name under which an endpoint serves it; else the default of this machine."""
     revision: str = ""
-    """Part of every request's key: another revision answers anew."""
+    """Part of every request's key: another revision answers anew. Where none is said, that of the local model."""
     taxonomy: Path | None = None
     """The corpus's own types and relations (TOML); without one, those of pipelines/extract/taxonomy.toml."""
+    prompt: Path | None = None
+    """A template of one's own, with $types, $relations and $chunk; pipelines/extract/prompt.txt shows the form."""
     recipe: str = ""
     """The recipe whose results are read, by its name in `cgrag ledger stats`; else the one of these settings."""
-    max_tokens: int = Field(1024, ge=16)
+    max_tokens: int = Field(2560, ge=64)
+    """Of the longest answer possible; as many names and relations are offered as fit into it."""
     in_flight: int = Field(32, ge=1, le=1024)
     """Requests at once, to each endpoint."""
     timeout: float = Field(120, gt=0)
@@ -96,6 +99,27 @@ class ExtractSettings(BaseModel):
     """A kill loses at most so many results, or those of so many seconds."""
     failed_share: float = Field(0.1, ge=0, le=1)
     """More of those asked may not have failed, or the check fails."""
+
+
+class ServeSettings(BaseModel):
+    """The local model server, started where no endpoint is set (README, Extraction)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    folder: Path = PROJECT / "data" / "llm"
+    """Its models, its log, and who uses it; shared by all homes."""
+    port: int = Field(0, ge=0, le=65535)
+    """0: one that is free."""
+    idle: float = Field(600, gt=0)
+    """Seconds without a user after which it stops."""
+    start: float = Field(600, gt=0)
+    """Seconds that it may take to start."""
+    context: int = Field(8192, ge=512)
+    """Tokens of a prompt and its answer at most."""
+    cache_gib: float = Field(2, gt=0)
+    """Memory for keys and values, on the CPU."""
+    options: str = ""
+    """More options of vLLM's own server, as in a shell."""
 
 
 class Settings(BaseSettings):
@@ -134,6 +158,7 @@ class Settings(BaseSettings):
     lexical: LexicalSettings = LexicalSettings()
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
+    serve: ServeSettings = ServeSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""
     llm_api_key: SecretStr | None = None
@@ -187,9 +212,11 @@ def load_settings() -> Settings:
     except ValueError as error:
         raise CgragError(f"{SETTINGS_FILE} cannot be read: {error}", f"Mend or remove {SETTINGS_FILE}.") from error
     questions = settings.questions.expanduser().absolute() if settings.questions else None
-    taxonomy = settings.extract.taxonomy
-    if taxonomy is not None:
-        settings.extract = settings.extract.model_copy(update={"taxonomy": taxonomy.expanduser().absolute()})
+    files = {name: getattr(settings.extract, name) for name in ("taxonomy", "prompt")}
+    given = {name: file.expanduser().absolute() for name, file in files.items() if file is not None}
+    settings.extract = settings.extract.model_copy(update=given)
+    folder = settings.serve.folder.expanduser().absolute()
+    settings.serve = settings.serve.model_copy(update={"folder": folder})
     return settings.model_copy(
         update={
             "home": settings.home.expanduser().absolute(),

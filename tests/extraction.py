@@ -107,4 +107,4 @@ class Extracted:
         return {row["path"]: row for row in self.rows()}
 
     def client(self) -> ModelClient:
-        return client_of(self.home.settings)
+        return client_of(self.home.settings, self.home.settings.llm_urls)

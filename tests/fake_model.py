@@ -15,22 +15,44 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from pipelines.extract.grammar import written
 from pipelines.extract.recipe import CANARY
 from pipelines.tables import digest
 
 MODEL = "fake-model"
 Act = dict[str, Any]
+Answer = list[list[Any]]
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 """What to do: content (text, or what is dumped as JSON), finish_reason, status, headers, raw, close, hang, endless."""
 
 
-def answer(names: list[str], kind: str) -> dict[str, Any]:
+def answer(names: list[str], kind: str) -> Answer:
     """The deterministic answer: the first names, each related to the one before."""
-    entities = [{"name": name, "type": kind} for name in names[:4]]
-    relations = [
-        {"source": first["name"], "target": second["name"], "type": "RELATES_TO"}
-        for first, second in itertools.pairwise(entities)
-    ]
-    return {"entities": entities, "relations": relations}
+    entities: Answer = [[name, kind] for name in names[:4]]
+    for first, second in itertools.pairwise(entities):
+        first.append(["RELATES_TO", second[0]])
+    return entities
+
+
+def said(content: Any) -> Any:
+    """An answer in the words of the case bank (entities and relations apart) as the product has it; others as they are."""
+    if not isinstance(content, dict) or not isinstance(content.get("entities"), list):
+        return content
+    try:
+        entities = [[entity["name"], entity["type"]] for entity in content["entities"]]
+        for relation in content["relations"]:
+            first = next(entity for entity in entities if entity[0] == relation["source"])
+            first.append([relation["type"], relation["target"]])
+    except (TypeError, KeyError, StopIteration):
+        return content
+    return entities
+
+
+def offered(body: dict[str, Any]) -> tuple[list[str], str]:
+    """The names that a request's grammar lets through, and the first type."""
+    rules = dict(line.split(" ::= ", 1) for line in body["structured_outputs"]["grammar"].splitlines())
+    names = [json.loads(json.loads(literal)) for literal in _LITERAL.findall(rules["name"])]
+    return names, json.loads(json.loads(_LITERAL.findall(rules["t0"])[0]))
 
 
 class FakeModel:
@@ -40,6 +62,7 @@ class FakeModel:
         self.act = act
         self.delay = delay
         self.model = MODEL
+        self.context: int | None = None
         self.asked: Counter[str] = Counter()
         """Of each chunk's text, how many times it was asked about; canaries are not counted."""
         self.bodies: list[dict[str, Any]] = []
@@ -107,17 +130,16 @@ class FakeModel:
         raw = await reader.readexactly(int(length[1])) if length else b""
         path = head.split(" ", 2)[1]
         if path.endswith("/models"):
-            return self._send(writer, {"data": [{"id": self.model, "object": "model"}]})
+            return self._send(writer, {"data": [{"id": self.model, "max_model_len": self.context}]})
         if path == "/asked":
             return self._send(writer, {digest(text): times for text, times in self.asked.items()})
         body = json.loads(raw)
         self.headers.append(head)
         text = body["messages"][-1]["content"]
-        schema = body["response_format"]["json_schema"]["schema"]["properties"]["entities"]["items"]["properties"]
-        names, kind = schema["name"]["enum"], schema["type"]["enum"][0]
         if text == CANARY:
-            content = {"entities": [{"name": names[0], "type": kind}], "relations": []} if self.binds else "The sea!"
-            return self._reply(writer, content)
+            (demanded,) = _LITERAL.findall(body["structured_outputs"]["grammar"])
+            return self._reply(writer, json.loads(demanded) if self.binds else "The sea!")
+        names, kind = offered(body)
         self.asked[text] += 1
         self.bodies.append(body)
         self._now += 1
@@ -150,7 +172,7 @@ class FakeModel:
     def _reply(
         self, writer: asyncio.StreamWriter, content: Any, reason: str = "stop", no_choices: bool = False
     ) -> bool:
-        text = content if content is None or isinstance(content, str) else json.dumps(content, separators=(",", ":"))
+        text = content if content is None or isinstance(content, str) else written(said(content))
         choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": text}}
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
         choices = [] if no_choices else [choice]

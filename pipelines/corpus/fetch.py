@@ -1,24 +1,20 @@
 """A corpus spec becomes a folder on this machine; archives and clones are cached under the home."""
 
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipelines.corpus.git import export_commit, tracked_files
+from pipelines.corpus.package_index import download
 from pipelines.corpus.spec import CorpusSpec
 from pipelines.corpus.unpack import unpack
 from pipelines.errors import CgragError
 from pipelines.layout import Layout, file_name
 from pipelines.progress import Progress, silent
 from pipelines.settings import Settings
-
-if TYPE_CHECKING:
-    from unearth import PackageFinder
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ def _sdist(spec: CorpusSpec, settings: Settings, progress: Progress) -> Path:
     cached = Layout(settings.home).sources / file_name(spec.text)
     if not cached.exists():
         with staging(cached) as folder:
-            archive = _download(spec, settings, folder, progress)
+            archive = download("source archive", spec.location, spec.version, settings, folder, progress)
             unpack(archive, folder / "tree", settings.max_source_bytes)
             archive.unlink()
     inside = sorted((cached / "tree").iterdir())
@@ -87,46 +83,3 @@ def staging(target: Path) -> Iterator[Path]:
         yield folder
         if not target.exists():
             shutil.move(folder, target)
-
-
-def _download(spec: CorpusSpec, settings: Settings, folder: Path, progress: Progress) -> Path:
-    from unearth import PackageFinder
-    from unearth.errors import HashMismatchError, UnpackError
-
-    offline = (
-        f"{spec.text} is not cached here. Connect and run again, or set CGRAG_INDEX_URL to an index you can reach."
-    )
-    finder = PackageFinder(index_urls=[settings.index_url], no_binary=[spec.location])
-    try:
-        found = finder.find_best_match(f"{spec.location}=={spec.version}", allow_prereleases=True)
-        if found.best is None:
-            raise CgragError(*_not_found(spec, finder, offline))
-        link = found.best.link
-        return finder.download(
-            link,
-            folder,
-            {name: [value] if isinstance(value, str) else value for name, value in (link.hashes or {}).items()},
-            lambda _link, done, total: progress(done, total),
-        )
-    except HashMismatchError as error:
-        raise CgragError(
-            f"{spec.text} arrived damaged: its hash is not the index's.", "Run again:  cgrag run"
-        ) from error
-    except CgragError:
-        raise
-    except Exception as error:  # the client library's own classes of network errors are not public
-        if not isinstance(error, UnpackError | OSError) and not type(error).__module__.startswith("http"):
-            raise
-        reason = re.sub(r"//[^/@\s]+@", "//", str(error))
-        raise CgragError(f"The package index cannot be reached: {reason}", offline) from None
-
-
-def _not_found(spec: CorpusSpec, finder: "PackageFinder", offline: str) -> tuple[str, str]:
-    every = list(finder.find_all_packages(spec.location))
-    if not every:
-        return f"The package index shows no source archive of {spec.location!r}.", f"Check the name. {offline}"
-    newest = ", ".join(dict.fromkeys(str(package.version) for package in every[:5]))
-    return (
-        f"The package index has no source archive of {spec.location} {spec.version}.",
-        f"Versions that have one: {newest}.  cgrag run --corpus pypi:{spec.location}=={every[0].version}",
-    )

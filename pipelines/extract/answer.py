@@ -1,33 +1,34 @@
 """A model's answer, validated again: closed types, names that stand in the text, relations that the taxonomy allows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from pipelines.extract.names import find_name, is_junk
 from pipelines.extract.taxonomy import Taxonomy
 
 
-class _Entity(BaseModel):
-    model_config = ConfigDict(strict=True)
+@lru_cache(maxsize=8)
+def schema_of(taxonomy: Taxonomy) -> SchemaValidator:
+    """Return the Pydantic schema of answers: a list of (name, type, (relation, target), …).
 
-    name: StrictStr
-    type: StrictStr
+    Made of its parts, since Pydantic does not read the annotation `tuple[str, str, *tuple[X, ...]]`.
 
-
-class _Relation(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    source: StrictStr
-    target: StrictStr
-    type: StrictStr
-
-
-class _Content(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    entities: list[_Entity]
-    relations: list[_Relation]
+    >>> from pipelines.extract.taxonomy import load_taxonomy
+    >>> schema_of(load_taxonomy()).validate_json('[["Engine","Class",["CALLS","load"]]]')
+    [('Engine', 'Class', ('CALLS', 'load'))]
+    """
+    name = core_schema.str_schema(strict=True)
+    types = core_schema.literal_schema(list(taxonomy.type_names))
+    parts: list[core_schema.CoreSchema] = [name, types]
+    if taxonomy.relations:
+        relations = core_schema.literal_schema([relation.name for relation in taxonomy.relations])
+        parts.append(core_schema.tuple_schema([relations, name]))
+    entity = core_schema.tuple_schema(parts, variadic_item_index=2 if taxonomy.relations else None)
+    return SchemaValidator(core_schema.list_schema(entity))
 
 
 class InvalidAnswer(Exception):
@@ -74,27 +75,23 @@ def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> 
         InvalidAnswer: it is no JSON of the form asked for, or uses a type or relation that the taxonomy does not have.
     """
     try:
-        read = _Content.model_validate_json(content)
+        read = schema_of(taxonomy).validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InvalidAnswer(f"{place}: {first['msg']}" if place else first["msg"]) from error
-    unknown = {entity.type for entity in read.entities} - set(taxonomy.type_names)
-    unknown |= {relation.type for relation in read.relations if taxonomy.relation(relation.type) is None}
-    if unknown:
-        raise InvalidAnswer(f"{min(unknown)[:60]!r} is not in the taxonomy")
     entities: dict[str, Entity] = {}
     ungrounded: set[str] = set()
     junk: set[str] = set()
-    for entity in read.entities:
-        places = find_name(text, entity.name)
-        if is_junk(entity.name):
-            junk.add(entity.name)
+    for name, kind, *_ in read:
+        places = find_name(text, name)
+        if is_junk(name):
+            junk.add(name)
         elif not places:
-            ungrounded.add(entity.name)
-        elif entity.name not in entities:
-            entities[entity.name] = Entity(entity.name, entity.type, tuple(start + place for place in places))
-    relations = {Relation(relation.source, relation.target, relation.type) for relation in read.relations}
+            ungrounded.add(name)
+        elif name not in entities:
+            entities[name] = Entity(name, kind, tuple(start + place for place in places))
+    relations = set(_relations(read))
     kept = {relation for relation in relations if _holds(relation, entities, taxonomy)}
     return Answer(
         entities=tuple(entities.values()),
@@ -119,6 +116,12 @@ def join(first: Answer, second: Answer) -> Answer:
         junk=first.junk + second.junk,
         refused=first.refused + second.refused,
     )
+
+
+def _relations(read: list[Any]) -> Iterator[Relation]:
+    for name, _, *said in read:
+        for relation, target in said:
+            yield Relation(name, target, relation)
 
 
 def _holds(relation: Relation, entities: dict[str, Entity], taxonomy: Taxonomy) -> bool:

@@ -22,6 +22,8 @@ MOST_BYTES = 4_000_000
 """A longer body is cut off: no answer that was asked for has so much."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_WAIT = 60.0
+_CHARACTERS_PER_TOKEN, _CHUNK_TOKENS = 4, 700
+"""Of a usual prompt and chunk: a server whose context is too small for these is refused at once."""
 _REST_SECONDS = 5.0
 """An endpoint that could not be reached is left alone for so long, if there is another."""
 _URLS_REMEDY = "Name it: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, comma-separated, share the work)."
@@ -48,6 +50,7 @@ class _Completion(BaseModel):
 
 class _Model(BaseModel):
     id: str
+    max_model_len: int | None = None
 
 
 class _Models(BaseModel):
@@ -116,8 +119,6 @@ class ModelClient:
     _endpoints: list[_Endpoint] = field(default_factory=list, init=False)
 
     async def __aenter__(self) -> "ModelClient":
-        if not self.urls:
-            raise CgragError("No model server is set, so no chunk can be asked about.", _URLS_REMEDY)
         tls = ssl.create_default_context()
         self._endpoints = [_Endpoint(_shown(url), partial(self._client, url, tls)) for url in self.urls]
         return self
@@ -194,14 +195,16 @@ class ModelClient:
         if listed.status == "connection" or listed.status == "timeout":
             endpoint.rests_until = time.monotonic() + _REST_SECONDS
             return f"The model server {endpoint.url} cannot be reached: {listed.detail}."
+        context = None
         if listed.status == "ok":
             try:
-                names = [model.id for model in _Models.model_validate_json(listed.content).data]
+                served = {model.id: model.max_model_len for model in _Models.model_validate_json(listed.content).data}
             except ValidationError:
-                names = [recipe.model]  # a server that lists none may still serve it: the canary tells
-            if recipe.model not in names:
+                served = {recipe.model: None}  # a server that lists none may still serve it: the canary tells
+            context = served.get(recipe.model)
+            if recipe.model not in served:
                 raise CgragError(
-                    f"The model server {endpoint.url} does not serve {recipe.model}; it serves {', '.join(names)}.",
+                    f"The model server {endpoint.url} does not serve {recipe.model}; it serves {', '.join(served)}.",
                     "Name the one to use: CGRAG_EXTRACT__MODEL=…      or start a server with the other.",
                 )
         reply = await self._post(endpoint, recipe.canary().body)
@@ -212,9 +215,16 @@ class ModelClient:
                 f"The model server {endpoint.url} refuses requests: {reply.status}: {reply.detail}.",
                 "See the server's log; the model's name and its context length are the usual causes.",
             )
+        prompt = (reply.prompt_tokens or len(recipe.system) // _CHARACTERS_PER_TOKEN) + _CHUNK_TOKENS
+        if context is not None and context < prompt + recipe.max_tokens:
+            raise CgragError(
+                f"The model server {endpoint.url} takes {context:,} tokens of prompt and answer together; a prompt of "
+                f"{recipe.model} has about {prompt:,}, an answer at most {recipe.max_tokens:,}.",
+                "Start it with more (vLLM: --max-model-len), or ask for shorter answers: CGRAG_EXTRACT__MAX_TOKENS=…",
+            )
         if recipe.fails_canary(reply.content):
             raise CgragError(
-                f"The model server {endpoint.url} does not bind answers to a JSON schema: to the canary it said "
+                f"The model server {endpoint.url} does not bind answers to a grammar: to the canary it said "
                 f"{reply.content[:80]!r}.",
                 "Use a server with structured outputs, such as vLLM.",
             )
@@ -261,11 +271,11 @@ class ModelClient:
         return Reply(status, detail, text, seconds=time.perf_counter() - started, retry_after=retry_after)
 
 
-def client_of(settings: Settings) -> ModelClient:
-    """Return a client as the settings describe it."""
+def client_of(settings: Settings, urls: Sequence[str]) -> ModelClient:
+    """Return a client of some endpoints, as the settings describe it."""
     key, extract = settings.llm_api_key, settings.extract
     return ModelClient(
-        urls=settings.llm_urls,
+        urls=urls,
         api_key=key.get_secret_value() if key else None,
         in_flight=extract.in_flight,
         timeout=extract.timeout,

@@ -4,7 +4,6 @@ Model, revision, prompt, taxonomy, grammar and decode settings: two recipes neve
 beside its results, so that old ones can be read after the settings have changed.
 """
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,20 +14,27 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.errors import CgragError
 from pipelines.extract.answer import Answer, InvalidAnswer, join, read_answer
+from pipelines.extract.grammar import MOST_RELATIONS, exactly, grammar_of, longest, written
 from pipelines.extract.names import VERSION as NAMES_VERSION
 from pipelines.extract.names import names_in
-from pipelines.extract.taxonomy import Taxonomy, load_taxonomy
+from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
 from pipelines.layout import Layout, file_name
+from pipelines.serve.models import default_model, revision_of
 from pipelines.settings import ExtractSettings, Settings
 from pipelines.tables import digest, read_json, write_json
 
-VERSION = 1
+VERSION = 2
 """Raise it when the same recipe renders other requests."""
 PROMPT = Path(__file__).with_name("prompt.txt")
 CANARY = "cgrag canary: write one sentence about the sea, and no JSON."
 _CANARY_NAME = "Qorvex9Zyl"
 _SHORTEST_SPLIT = 400
-_MOST_ENTITIES, _MOST_RELATIONS = 24, 16
+_ENDING = 2
+"""Tokens beside the answer's own: its end, and one to spare."""
+_FEW_RELATIONS, _FEW_NAMES = 2, 16
+"""Where an answer would get too long, relations are given up first, down to so many; then names; then the rest."""
+_PLACEHOLDERS = ("types", "relations", "chunk")
+_OPTIONAL = ("example",)
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,25 @@ class Request:
     """What is sent to the server; `key` is the hash of all of it and of the model's revision."""
 
     key: str
-    body: dict[str, Any]
+    model: str
+    messages: list[dict[str, str]]
+    grammar: str
+    max_tokens: int
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON of the request, its constraint in the words of Outlines' adapter for vLLM."""
+        from outlines.models.vllm import VLLMTypeAdapter
+        from outlines.types import CFG
+
+        return {
+            "model": self.model,
+            "messages": self.messages,
+            "max_tokens": self.max_tokens,
+            "temperature": 0,
+            "chat_template_kwargs": {"enable_thinking": False},  # of templates that know it, such as Qwen3's
+            **VLLMTypeAdapter().format_output_type(CFG(self.grammar)),
+        }
 
 
 class Recipe(BaseModel):
@@ -47,9 +71,10 @@ class Recipe(BaseModel):
     model: str
     revision: str
     prompt: str
-    """The template, with $types and $relations."""
+    """The template, with $types, $relations and $chunk; $example, if wanted."""
     taxonomy: Taxonomy
     max_tokens: int
+    """The longest answer, which is never cut off: names and relations are offered as far as they fit."""
     version: tuple[int, int] = (VERSION, NAMES_VERSION)
 
     @cached_property
@@ -66,24 +91,41 @@ class Recipe(BaseModel):
             + (f"; to {' or '.join(relation.tails)}" if relation.tails else "")
             for relation in self.taxonomy.relations
         )
-        return Template(self.prompt).substitute(types=types, relations=relations)
+        example = _shown(self.taxonomy.example) if self.taxonomy.example else ""
+        before = self.prompt.partition("$chunk")[0]
+        return Template(before).substitute(types=types, relations=relations, example=example).rstrip("\n")
+
+    @cached_property
+    def _after(self) -> str:
+        return Template(self.prompt.partition("$chunk")[2].rstrip("\n")).substitute()
 
     def request(self, text: str) -> Request | None:
-        """Return the request for a text, which stands in it as it is; None where it has no name to ask about."""
-        names = names_in(text)
-        return self._request(text, names) if names else None
+        """Return the request for a text, which stands in it as it is; None where it has no name to ask about.
+
+        Names and relations are offered as far as the longest answer fits into `max_tokens`.
+        """
+        names, relations = names_in(text), MOST_RELATIONS
+        while names and longest(names, self.taxonomy, relations) > self.max_tokens:
+            if relations > _FEW_RELATIONS or (relations > 1 and len(names) <= _FEW_NAMES):
+                relations -= 1
+            else:
+                names = names_in(text, len(names) - 1)
+        if not names:
+            return None
+        most = longest(names, self.taxonomy, relations) + _ENDING
+        return self._request(text, grammar_of(names, self.taxonomy, relations), most)
 
     def canary(self) -> Request:
         """Return a request whose answer only a server that binds to the grammar can give."""
-        return self._request(CANARY, [_CANARY_NAME], only=True)
+        return self._request(CANARY, exactly(self._canary_answer), self.max_tokens)
 
     def fails_canary(self, content: str) -> bool:
         """Whether this answer to the canary shows that the grammar does not bind."""
-        wanted = {"entities": [{"name": _CANARY_NAME, "type": self.taxonomy.type_names[0]}], "relations": []}
-        try:
-            return bool(json.loads(content) != wanted)
-        except (ValueError, RecursionError):
-            return True
+        return content != self._canary_answer
+
+    @property
+    def _canary_answer(self) -> str:
+        return written([[_CANARY_NAME, self.taxonomy.type_names[0]]])
 
     def read(self, text: str, pieces: list[dict[str, Any]]) -> Answer:
         """Return what the pieces of a ledger row (start, end, content) say about `text`.
@@ -111,64 +153,80 @@ class Recipe(BaseModel):
                 return min(near, key=lambda at: abs(at - middle))
         return middle
 
-    def _request(self, text: str, names: list[str], only: bool = False) -> Request:
-        body = {
-            "model": self.model,
-            "messages": [{"role": "system", "content": self.system}, {"role": "user", "content": text}],
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "extraction", "strict": True, "schema": self._schema(names, only)},
-            },
-            "max_tokens": self.max_tokens,
-            "temperature": 0,
-        }
-        return Request(digest(body, self.revision, self.version), body)
-
-    def _schema(self, names: list[str], only: bool) -> dict[str, Any]:
-        types = self.taxonomy.type_names
-        name = {"type": "string", "enum": names}
-        relations = [relation.name for relation in self.taxonomy.relations]
-        entity = _object({"name": name, "type": {"type": "string", "enum": list(types[:1] if only else types)}})
-        relation = _object({"source": name, "target": name, "type": {"type": "string", "enum": relations}})
-        return _object(
-            {
-                "entities": {
-                    "type": "array",
-                    "items": entity,
-                    "minItems": 1 if only else 0,
-                    "maxItems": 1 if only else min(len(names), _MOST_ENTITIES),
-                },
-                "relations": {
-                    "type": "array",
-                    "items": relation,
-                    "maxItems": 0 if only or not relations else _MOST_RELATIONS,
-                },
-            }
-        )
+    def _request(self, text: str, grammar: str, max_tokens: int) -> Request:
+        messages = [{"role": "system", "content": self.system}, {"role": "user", "content": text + self._after}]
+        key = digest(self.model, self.revision, messages, grammar, max_tokens, self.version)
+        return Request(key, self.model, messages, grammar, max_tokens)
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def _shown(example: Example) -> str:
+    return f"\nFor example, of the excerpt\n{example.text}\nthe answer is\n{written(example.answer)}\n"
 
 
-def recipe_of(settings: ExtractSettings) -> Recipe:
+def recipe_of(settings: Settings) -> Recipe:
     """Return the recipe that the settings describe.
 
     Raises:
-        CgragError: the taxonomy cannot be used.
+        CgragError: the taxonomy or the prompt cannot be used.
     """
+    extract = settings.extract
+    taxonomy = load_taxonomy(extract.taxonomy)
+    if taxonomy.example:
+        _check_example(taxonomy.example, taxonomy, extract.taxonomy)
+    model = extract.model or default_model()
     return Recipe(
-        model=settings.model,
-        revision=settings.revision,
-        prompt=PROMPT.read_text(encoding="utf-8"),
-        taxonomy=load_taxonomy(settings.taxonomy),
-        max_tokens=settings.max_tokens,
+        model=model,
+        revision=extract.revision or ("" if settings.llm_urls else revision_of(model)),
+        prompt=load_prompt(extract.prompt),
+        taxonomy=taxonomy,
+        max_tokens=extract.max_tokens,
     )
+
+
+def load_prompt(path: Path | None = None) -> str:
+    """Return the prompt template of a file, the product's own if none is given.
+
+    Raises:
+        CgragError: the file cannot be read, a placeholder is missing, or one is not known; the message names it.
+    """
+    file = path or PROMPT
+    remedy = f"Mend it, or unset CGRAG_EXTRACT__PROMPT; {PROMPT.name} of pipelines/extract shows the form."
+    try:
+        prompt = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CgragError(f"The prompt {file} cannot be read: {error}.", remedy) from error
+    template = Template(prompt)
+    used = template.get_identifiers()
+    for name in _PLACEHOLDERS:
+        if f"${name}" not in prompt or name not in used:
+            raise CgragError(f"The prompt {file} lacks the placeholder ${name}.", remedy)
+    unknown = [name for name in used if name not in (*_PLACEHOLDERS, *_OPTIONAL)]
+    if unknown:
+        raise CgragError(f"The prompt {file} has the placeholder ${unknown[0]}, which is not known.", remedy)
+    if not template.is_valid():
+        raise CgragError(f"The prompt {file} has a lone $; a dollar sign is written $$.", remedy)
+    before, _, after = prompt.partition("$chunk")
+    late = [name for name in (*_PLACEHOLDERS, *_OPTIONAL) if name in Template(after).get_identifiers()]
+    if late:
+        raise CgragError(f"In the prompt {file} ${late[0]} stands after $chunk, which comes last and once.", remedy)
+    return prompt
+
+
+def _check_example(example: Example, taxonomy: Taxonomy, file: Path | None) -> None:
+    try:
+        said = read_answer(example.text, written(example.answer), taxonomy)
+        wrong = f"{said.ungrounded + said.junk} names and {said.refused} relations" if _is_flawed(said) else ""
+    except InvalidAnswer as error:
+        wrong = str(error)
+    if wrong:
+        raise CgragError(
+            f"The example of the taxonomy {file or 'of cgrag'} is against the taxonomy itself: {wrong}.",
+            "Mend its answer: every name stands in its text, every relation keeps the rules.",
+        )
+
+
+def _is_flawed(said: Answer) -> bool:
+    return bool(said.ungrounded + said.junk + said.refused)
 
 
 def active_recipe(settings: Settings) -> Recipe:
@@ -178,7 +236,7 @@ def active_recipe(settings: Settings) -> Recipe:
         CgragError: there is no such recipe in this home, or the taxonomy cannot be used.
     """
     named = settings.extract.recipe
-    return stored_recipe(Layout(settings.home), named) if named else recipe_of(settings.extract)
+    return stored_recipe(Layout(settings.home), named) if named else recipe_of(settings)
 
 
 def store_recipe(layout: Layout, recipe: Recipe) -> None:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -25,7 +25,7 @@ from pipelines.tables import digest
 _GONE_AFTER = 8
 """So many answers in a row that were none, for want of a connection, mean that the server has gone."""
 _POLL_SECONDS = 0.2
-_EMPTY = '{"entities":[],"relations":[]}'
+_EMPTY = "[]"
 _KEPT_OF_FAILED = 2_000
 _NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM"}
 
@@ -37,20 +37,20 @@ class _Interrupted(Exception):
 class Extraction:
     """A run over the work of some partitions; use it in `with`, inside that of its ledger.
 
-    `start` finds out whether there is anything to ask and whether the server can be asked; `wait_for` then goes on
-    until a partition is done. Everything runs in this thread, and stands still between the calls.
+    `start` finds out whether there is anything to ask, connects, and makes sure that the server can be asked; `wait_for`
+    then goes on until a partition is done. Everything runs in this thread, and stands still between the calls.
     """
 
     def __init__(
         self,
         recipe: Recipe,
         ledger: Ledger,
-        client: ModelClient,
+        connect: Callable[[], ModelClient],
         work: Iterable[Work],
         progress: Progress = silent,
         total: int | None = None,
     ) -> None:
-        self._recipe, self._ledger, self._client = recipe, ledger, client
+        self._recipe, self._ledger, self._connect = recipe, ledger, connect
         self._work = iter(work)
         self._progress, self._total = progress, total
         self._runner = asyncio.Runner()
@@ -63,7 +63,7 @@ class Extraction:
         """Keys that were answered, or failed, since the start: here, or by another worker."""
         self._finished: set[str] = set()
         self._lost = 0
-        self._opened = False
+        self._client: ModelClient | None = None
         self._results: AsyncGenerator[str, None] | None = None
         self._problem: CgragError | None = None
         self._signal: signal.Signals | None = None
@@ -101,8 +101,7 @@ class Extraction:
         self._next_work()
         if not self._queue:
             return []
-        self._opened = True
-        return self._runner.run(self._open())
+        return self._runner.run(self._open(self._connect()))
 
     def wait_for(self, partition: str) -> CgragError | None:
         """Ask until all of a partition is answered; return why that could not be, None if it was."""
@@ -116,14 +115,19 @@ class Extraction:
                 self._pass_on()
         return None if partition in self._finished else self._problem
 
-    async def _open(self) -> list[str]:
-        await self._client.__aenter__()
-        return await self._client.check(self._recipe)
+    @property
+    def _asker(self) -> ModelClient:
+        assert self._client is not None
+        return self._client
+
+    async def _open(self, client: ModelClient) -> list[str]:
+        self._client = await client.__aenter__()
+        return await client.check(self._recipe)
 
     async def _close(self) -> None:
         if self._results is not None:
             await self._results.aclose()
-        if self._opened:
+        if self._client is not None:
             await self._client.__aexit__(None, None, None)
 
     async def _advance(self) -> bool:
@@ -172,9 +176,7 @@ class Extraction:
         if self._claimed_elsewhere and not self._queue:
             self._queue, self._claimed_elsewhere = self._claimed_elsewhere, self._queue
             self._ledger.refresh()
-        while len(asking) < self._client.capacity:
-            if not self._queue and not self._next_work():
-                return
+        while (self._queue or self._next_work()) and len(asking) < self._asker.capacity:
             item = self._queue.popleft()
             key = item.request.key
             if self._ledger.claim(key):
@@ -221,14 +223,14 @@ class Extraction:
 
     async def _ask(self, item: Item) -> dict[str, Any]:
         """Ask about a text and return the ledger's row; an answer that was cut off is asked for in two halves, once."""
-        reply = await self._client.ask(item.request.body)
+        reply = await self._asker.ask(item.request.body)
         pieces, replies = [_piece(0, len(item.text), reply)], [reply]
         at = self._recipe.split(item.text) if reply.status == "length" else None
         if at is not None:
             pieces = []
             for start, end in ((0, at), (at, len(item.text))):
                 request = self._recipe.request(item.text[start:end])
-                half = await self._client.ask(request.body) if request else Reply("ok", content=_EMPTY, tries=0)
+                half = await self._asker.ask(request.body) if request else Reply("ok", content=_EMPTY, tries=0)
                 pieces.append(_piece(start, end, half))
                 replies.append(half)
                 if half.status != "ok":

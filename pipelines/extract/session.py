@@ -1,6 +1,7 @@
 """One run over some partitions: what is to be asked is asked, and each partition's table written as it is done."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from pipelines.extract.recipe import active_recipe, store_recipe
 from pipelines.extract.run import Extraction
 from pipelines.layout import Layout
 from pipelines.progress import Progress, Reporter, no_report
+from pipelines.serve.lease import lease
 from pipelines.settings import Settings
 
 Ask = Literal["pending", "listed", "none"]
@@ -65,10 +67,11 @@ class Session:
         self.chunked = [key for key in keys if key in self._found]
         self.todo = [key for key in self.chunked if self._has_work(key, self._found[key])]
         self._extraction: Extraction | None = None
+        self._leases = ExitStack()
+        self._report, self._client = report, client
         if ask != "none" and self.todo:
-            client = client or client_of(settings)
             shown = _Shown(report)
-            self._extraction = Extraction(self._recipe, self._ledger, client, self._work(), shown, self._total())
+            self._extraction = Extraction(self._recipe, self._ledger, self._connect, self._work(), shown, self._total())
         self.notes: list[str] = []
 
     def __enter__(self) -> "Session":
@@ -88,7 +91,17 @@ class Session:
             if self._extraction:
                 self._extraction.__exit__(kind, error, trace)
         finally:
+            self._leases.close()
             self._ledger.__exit__(kind, error, trace)
+
+    def _connect(self) -> ModelClient:
+        """The client of the endpoints that are set, else of a server on this machine, leased until the end."""
+        if self._client is not None:
+            return self._client
+        urls = self._settings.llm_urls or [
+            self._leases.enter_context(lease(self._settings, self._recipe.model, self._report))
+        ]
+        return client_of(self._settings, urls)
 
     @property
     def asked(self) -> int:

@@ -24,25 +24,39 @@ class NodeType(BaseModel):
 
 
 class RelationType(BaseModel):
-    """A relation; `heads` and `tails` are the types that its source and target may have, empty: any."""
+    """A relation; `heads` and `tails` are the types that its source and target may have, any where none are said."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Name
     definition: Text
-    heads: tuple[Name, ...] = ()
-    tails: tuple[Name, ...] = ()
+    heads: tuple[Name, ...] | None = None
+    tails: tuple[Name, ...] | None = None
     last_resort: bool = False
+
+    def allows_head(self, head: str) -> bool:
+        """Whether an entity of this type may be its source."""
+        return self.heads is None or head in self.heads
 
     def allows(self, head: str, tail: str) -> bool:
         """Whether entities of these two types may be its source and target."""
-        return (not self.heads or head in self.heads) and (not self.tails or tail in self.tails)
+        return self.allows_head(head) and (self.tails is None or tail in self.tails)
+
+
+class Example(BaseModel):
+    """A text with the answer that it should get, shown to the model; its names should be found nowhere else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: Text
+    answer: tuple[tuple[str | tuple[str, str], ...], ...]
+    """As grammar.py says: [name, type, [relation, target], …] of each entity, in the order of the text."""
 
 
 class Taxonomy(BaseModel):
     """Everything that an answer may consist of.
 
-    >>> Taxonomy(version="1", types=[NodeType(name="City", definition="a city")], relations=[]).type_names
+    >>> Taxonomy(version="1", types=[NodeType(name="City", definition="a city")]).type_names
     ('City',)
     """
 
@@ -50,7 +64,8 @@ class Taxonomy(BaseModel):
 
     version: Text
     types: tuple[NodeType, ...]
-    relations: tuple[RelationType, ...]
+    relations: tuple[RelationType, ...] = ()
+    example: Example | None = None
 
     @property
     def type_names(self) -> tuple[str, ...]:
@@ -70,9 +85,12 @@ class Taxonomy(BaseModel):
             if twice:
                 raise ValueError(f"{twice[0]} is defined twice")
         for relation in self.relations:
-            unknown = sorted({*relation.heads, *relation.tails} - set(known))
-            if unknown:
-                raise ValueError(f"{relation.name} is about the type {unknown[0]}, which is not defined")
+            for side, allowed in (("heads", relation.heads), ("tails", relation.tails)):
+                unknown = sorted(set(allowed or ()) - set(known))
+                if unknown:
+                    raise ValueError(f"{relation.name} is about the type {unknown[0]}, which is not defined")
+                if allowed == ():
+                    raise ValueError(f"{relation.name} allows no {side}, so it could never hold; leave them out for any")
         return self
 
 

@@ -94,7 +94,7 @@ async def bare(url: str, sent: Sequence[bytes], connections: int) -> float:
 async def client_alone(settings: Settings, asked: Sequence[dict[str, Any]]) -> float:
     """Requests a second through our client, without ledger, tables or validation."""
     waiting = iter(asked)
-    async with client_of(settings) as client:
+    async with client_of(settings, settings.llm_urls) as client:
 
         async def worker() -> None:
             for body in waiting:

@@ -9,9 +9,11 @@ from collections import Counter
 
 import pytest
 
+from pipelines.extract.grammar import written
 from pipelines.extract.recipe import CANARY, active_recipe
 from pipelines.settings import PROJECT, Settings
 from tests.extraction import Extracted
+from tests.fake_model import said
 from tests.support import CASES, case
 
 TAXONOMY = """
@@ -32,10 +34,11 @@ class Scripted:
         self.log = folder / "log.jsonl"
         self.log.touch()
         settings = Settings(extract={"model": "fake-model", "taxonomy": folder / "taxonomy.toml"})
-        canary = active_recipe(settings).canary().body["response_format"]["json_schema"]["schema"]["properties"]
-        items = canary["entities"]["items"]["properties"]
-        content = {"entities": [{name: value["enum"][0] for name, value in items.items()}], "relations": []}
-        rules["rules"].insert(0, {"match": CANARY, "content": content})
+        demanded = active_recipe(settings).canary().grammar.removeprefix("root ::= ")
+        for rule in [*rules["rules"], rules.get("default", {})]:
+            if isinstance(content := said(rule.get("content")), list):
+                rule["content"] = written(content)
+        rules["rules"].insert(0, {"match": CANARY, "content": json.loads(demanded)})
         (folder / "rules.json").write_text(json.dumps(rules))
         command = [sys.executable, CASES / "_tools" / "fake_llm.py", folder / "rules.json", "--log", self.log]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)

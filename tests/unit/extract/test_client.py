@@ -9,10 +9,10 @@ import pytest
 from pipelines.errors import CgragError
 from pipelines.extract.client import MOST_BYTES, ModelClient
 from pipelines.extract.recipe import recipe_of
-from pipelines.settings import ExtractSettings
+from pipelines.settings import Settings
 from tests.fake_model import MODEL, FakeModel
 
-RECIPE = recipe_of(ExtractSettings(model=MODEL))
+RECIPE = recipe_of(Settings(extract={"model": MODEL}))
 BODY = RECIPE.request("A Name").body
 
 
@@ -157,10 +157,13 @@ def test_a_sound_server_passes_the_check(fake):
     assert fake.requests == 0
 
 
-def test_no_server_at_all_is_told_with_the_setting():
-    with pytest.raises(CgragError, match="No model server is set") as told:
-        check([])
-    assert "CGRAG_LLM_URLS" in told.value.remedy
+def test_a_server_whose_context_is_too_small_is_refused(fake):
+    fake.context = 2000
+    with pytest.raises(CgragError, match="takes 2,000 tokens of prompt and answer together") as told:
+        check([fake.url])
+    assert "CGRAG_EXTRACT__MAX_TOKENS" in told.value.remedy
+    fake.context = 4096
+    assert check([fake.url]) == []
 
 
 def test_a_server_that_is_down_from_the_start_is_named(fake):

@@ -37,7 +37,7 @@ def _word(character):
     ("words", "names"),
     [
         ("use `--enable-lora` here", ["--enable-lora"]),
-        ("call self.load_adapter() if x", ["self.load_adapter"]),
+        ("call self.load_adapter() if x", ["load_adapter"]),
         ("C++ and C# are two", ["C++", "C#"]),
         ("nothing 1234 to see", []),
         ("中文中文", []),

