@@ -5,6 +5,7 @@ from dagster import DagsterEventType
 
 from assets.checks import OF_FACTS, check_facts
 from assets.corpus import chunks
+from assets.extraction import extractions
 from assets.partitions import Built, PartitionedRun, PartitionEvents, per_directory
 from assets.preview import preview
 from pipelines.code.facts import VERSION as FACTS_VERSION
@@ -13,7 +14,7 @@ from pipelines.code.stage import build_edges, build_facts, current_facts, facts_
 from pipelines.corpus.scan import load_plan
 from pipelines.graph.build import VERSION as GRAPH_VERSION
 from pipelines.graph.stage import make_graph
-from pipelines.state import chunk_fingerprints, facts_todo
+from pipelines.state import chunk_fingerprints, extracted, facts_todo
 from resources.workspace import Workspace
 
 
@@ -71,17 +72,20 @@ def code_edges(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.Ma
     )
 
 
-@dg.asset(group_name="graph", kinds={"duckdb"}, deps=[code_edges], code_version=str(GRAPH_VERSION))
+@dg.asset(group_name="graph", kinds={"duckdb"}, deps=[code_edges, extractions], code_version=str(GRAPH_VERSION))
 def knowledge_graph(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Entities, edges and mentions, as Parquet and graph.duckdb; promoted when the invariants hold."""
-    layout = workspace.layout()
-    result = make_graph(layout, chunk_fingerprints(layout, load_plan(layout)))
+    layout, settings = workspace.layout(), workspace.settings()
+    chunked = chunk_fingerprints(layout, load_plan(layout))
+    result = make_graph(layout, chunked, extracted(settings, chunked), settings)
     return dg.MaterializeResult(
         data_version=dg.DataVersion(result.generation),
         metadata={
             "dagster/row_count": sum(result.edges.values()),
             "entities": result.entities,
             "edges": result.edges,
+            "edges_by_origin": result.edges_by_origin,
+            "override": settings.graph_override or "none",
             "mentions": result.mentions,
             "edges_preview": preview(result.preview, ["source", "relation", "target", "origin", "binding", "weight"]),
         },

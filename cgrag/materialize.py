@@ -8,6 +8,7 @@ from typing import Any
 from pipelines.corpus.scan import Scan, load_plan
 from pipelines.errors import CgragError
 from pipelines.extract.plan import ExtractionPlan, Order, plan_extraction
+from pipelines.graph.invariants import Refused
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
@@ -65,6 +66,7 @@ class Materializer:
             CgragError: partitions failed, or a name is not known.
         """
         built = []
+        refused: CgragError | None = None
         todo = stale_assets(asset_states(self._settings, found), select)
         if not todo and order is None:
             return []
@@ -82,15 +84,21 @@ class Materializer:
                 elif name == "extractions":
                     built += [name] * self._extract(job, instance, select, partitions, order, confirm)
                 elif self._state(name, select):
-                    self._execute(job, instance, name)
-                    built.append(name)
+                    try:
+                        self._execute(job, instance, name)
+                        built.append(name)
+                    except Refused as error:  # the last graph stays; which partitions failed is told with it
+                        refused = error
         plan = load_plan(self._layout)
         for name in PARTITIONED_ASSETS:
             failed = failures(self._layout, name, plan) if name != "extractions" or name in built else {}
             if failed:
                 reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))
                 problem = f"{len(failed)} partitions of {name} failed:{reasons}"
+                problem += f"\n{refused.problem}" if refused else ""
                 raise CgragError(problem, "Redo them:  cgrag resume --failed")
+        if refused:
+            raise refused
         return built
 
     def _extract(  # type: ignore[no-untyped-def]

@@ -158,6 +158,8 @@ class Settings(BaseSettings):
     lexical: LexicalSettings = LexicalSettings()
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
+    graph_override: str = ""
+    """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     serve: ServeSettings = ServeSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""

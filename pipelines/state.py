@@ -12,6 +12,7 @@ from pipelines.errors import CgragError
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview, totals
+from pipelines.extract.partition import extraction_fingerprints
 from pipelines.extract.recipe import active_recipe
 from pipelines.graph.stage import edges_fingerprint, graph_inputs
 from pipelines.graph.store import graph_record
@@ -23,7 +24,7 @@ from pipelines.tables import digest, read_json, read_manifest, read_record, writ
 Freshness = Literal["fresh", "stale", "missing", "failed"]
 PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
-ASSETS = ("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "knowledge_graph", "extractions")
+ASSETS = ("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "extractions", "knowledge_graph")
 ON_REQUEST = ("question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
 
@@ -181,7 +182,10 @@ def _edges_state(home: _Home) -> AssetState:
 
 def _graph_state(home: _Home) -> AssetState:
     record = graph_record(home.layout)
-    inputs = graph_inputs(home.edges_wanted, home.chunked)
+    try:
+        inputs = graph_inputs(home.edges_wanted, home.chunked, extracted(home.settings, home.chunked))
+    except CgragError as error:
+        return AssetState("knowledge_graph", "stale", error.problem)
     stored = digest({name: record.get(name) for name in inputs}) if record else None
     return _single("knowledge_graph", stored, digest(inputs))
 
@@ -236,8 +240,8 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "bm25_index": _index_state,
     "code_facts": _facts_state,
     "code_edges": _edges_state,
-    "knowledge_graph": _graph_state,
     "extractions": _extractions_state,
+    "knowledge_graph": _graph_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,
 }
@@ -265,15 +269,23 @@ def counts(settings: Settings) -> dict[str, Any]:
     }
 
 
+def extracted(settings: Settings, chunks: Mapping[str, str]) -> dict[str, str]:
+    """Return {key: fingerprint} of what the active recipe found, by partition; `chunks` are those of the chunks.
+
+    Raises:
+        CgragError: there is no such recipe.
+    """
+    return extraction_fingerprints(Layout(settings.home), active_recipe(settings), settings.extract, chunks)
+
+
 def graph_counts(settings: Settings) -> dict[str, Any]:
     """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
     record = graph_record(Layout(settings.home))
     if record is None:
         return {"symbols": 0, "entities": 0, "edges": {}, "mentions": 0}
-    entities = record["entities_by_type"]
     return {
-        "symbols": sum(number for kind, number in entities.items() if kind != "Concept"),
-        "entities": sum(entities.values()),
+        "symbols": record["symbols"],
+        "entities": sum(record["entities_by_type"].values()),
         "edges": record["edges_by_relation"],
         "mentions": record["mentions"],
     }

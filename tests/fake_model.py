@@ -35,7 +35,7 @@ def answer(names: list[str], kind: str) -> Answer:
 
 
 def said(content: Any) -> Any:
-    """An answer in the words of the case bank (entities and relations apart) as the product has it; others as they are."""
+    """An answer in the words of the case bank (entities, relations) as the product has it; others as they are."""
     if not isinstance(content, dict) or not isinstance(content.get("entities"), list):
         return content
     try:

@@ -30,7 +30,7 @@ from pipelines.layout import Layout
 from pipelines.lexical.index import build_index
 from pipelines.retrieve.search import Result
 from pipelines.settings import PROJECT, Settings
-from pipelines.state import AssetState, asset_states, chunk_fingerprints, chunks_todo, facts_todo
+from pipelines.state import AssetState, asset_states, chunk_fingerprints, chunks_todo, extracted, facts_todo
 from pipelines.tables import FILES, PARTITIONED, SKIPPED, read_table, row_hash
 
 CASES = Path(__file__).parent / "cases"
@@ -99,7 +99,10 @@ class Home:
             build_facts(self.layout, key, chunked[key])
         for name, make in (
             ("code_edges", lambda: build_edges(self.layout, self.settings.code, current_facts(self.layout, chunked))),
-            ("knowledge_graph", lambda: make_graph(self.layout, chunked)),
+            (
+                "knowledge_graph",
+                lambda: make_graph(self.layout, chunked, extracted(self.settings, chunked), self.settings),
+            ),
         ):
             if self.state(name).state != "fresh":
                 make()

@@ -21,21 +21,26 @@ def graph(
     direction: Annotated[str, typer.Option(help="in, out or both.")] = "both",
     hops: Annotated[int, typer.Option(min=1, max=6, help="How many steps to go.")] = 1,
     to: Annotated[str, typer.Option(help="Show the shortest paths to this name instead.")] = "",
+    all_origins: Annotated[
+        bool, typer.Option("--all-origins", help="Also what a model found, which no search uses.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
     from cgrag import Corpus
     from pipelines.graph.look_up import open_graph
     from pipelines.graph.tables import RELATIONS
+    from pipelines.retrieve.graph_search import ADMITTED
 
     if direction not in _DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
-    walk = open_graph(Corpus().settings)
-    relations = [name.upper() for name in names_in(relation)]
-    known = sorted({*RELATIONS, *walk.relations})
-    unknown = sorted(set(relations) - set(known))
+    walk = open_graph(Corpus().settings, None if all_origins else ADMITTED)
+    known = {name.upper(): name for name in sorted({*RELATIONS, *walk.relations})}
+    asked = names_in(relation)
+    unknown = sorted(name for name in asked if name.upper() not in known)
     if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}", param_hint="--relation")
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known.values())}", param_hint="--relation")
+    relations = [known[name.upper()] for name in asked]
     matches = _found(walk, name)
     if to:
         goals = _found(walk, to)
@@ -51,7 +56,8 @@ def graph(
         return
     for match in matches:
         console.print(f"{match.type} {plain(match.id)}", style="bold", markup=False, end="")
-        console.print(f"  {plain(match.path)}:{match.start_line}", style="cyan", markup=False)
+        where = f"{plain(match.path)}:{match.start_line}" if match.path else "a name that a model found"
+        console.print(f"  {where}", style="cyan", markup=False)
     if not edges:
         console.print(f"No path to {plain(to)}." if to else "No edges of this kind.", markup=False)
     for edge, places in zip(edges, walk.evidence(edges[:_SHOWN]), strict=False):
@@ -81,7 +87,8 @@ def _print(edge: "Edge", places: list[dict[str, Any]], starts: set[str]) -> None
         arrow = f"{edge.source} {edge.relation} → {edge.target}"
     times = f"  ×{edge.weight}" if edge.weight > 1 else ""
     console.print(f"  {'  ' * (edge.distance - 1)}{plain(arrow)}", markup=False, end="")
-    console.print(f"  {plain(where)}{times}  {edge.binding}", style="dim", markup=False)
+    by = f"  {edge.origin}" if edge.origin == "llm" else ""
+    console.print(f"  {plain(where)}{times}  {edge.binding}{by}", style="dim", markup=False)
 
 
 def _match(match: "Entity") -> dict[str, Any]:

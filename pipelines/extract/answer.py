@@ -83,7 +83,8 @@ def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> 
     entities: dict[str, Entity] = {}
     ungrounded: set[str] = set()
     junk: set[str] = set()
-    for name, kind, *_ in read:
+    for written, kind, *_ in read:
+        name = written.strip()
         places = find_name(text, name)
         if is_junk(name):
             junk.add(name)
@@ -121,7 +122,7 @@ def join(first: Answer, second: Answer) -> Answer:
 def _relations(read: list[Any]) -> Iterator[Relation]:
     for name, _, *said in read:
         for relation, target in said:
-            yield Relation(name, target, relation)
+            yield Relation(name.strip(), target.strip(), relation)
 
 
 def _holds(relation: Relation, entities: dict[str, Entity], taxonomy: Taxonomy) -> bool:

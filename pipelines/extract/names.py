@@ -32,23 +32,24 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD = re.compile(r"(?<!\w)[^\W\d_](?:[\w+#-]*[\w+#])?")
 _TERM = re.compile(r"(?<![\w./-])([a-z]{4,20})(?= ([a-z]{4,20})(?![\w/(=-]))")
 _LONGEST_SPAN = 4
+_LONGER = ("++", "#")
+"""What makes another name of a capitalised one: C, C++ and C# are three."""
 _JUNK = {"self", "cls", "args", "kwargs", "e.g", "i.e", *(word.lower() for word in keyword.kwlist)}
 _BUILT_IN = {name for name in dir(builtins) if name.islower()}
-_FUNCTION_WORDS = set(
-    """
-    a about above after all also an and any are as at be because been before being below between both but by can could
-    currently default do does due during each either even every example first following for from given has have here how
-    if in into is it its just last like made make makes many more most must need needs next no not note of on once
-    one only or other otherwise over per please same see several should since so some special such supports
-    than that the their them then there these they this those through to todo too under unless until use used uses using
-    very via want was we well were what when where which while who why will with without would yes you your
-    """.split()
-)
-_NO_TERM = _FUNCTION_WORDS | set(keyword.kwlist)
+_FUNCTION_WORDS = """
+a about above after all also an and any are as at be because been before being below between both but by can could
+currently default do does due during each either even every example first following for from given has have here how
+if in into is it its just last like made make makes many more most must need needs next no not note of on once
+one only or other otherwise over per please same see several should since so some special such supports
+than that the their them then there these they this those through to todo too under unless until use used uses using
+very via want was we well were what when where which while who why will with without would yes you your
+"""
+_OPENERS = set(_FUNCTION_WORDS.split())
+_NO_TERM = _OPENERS | set(keyword.kwlist)
 
 
 def is_junk(name: str) -> bool:
-    """Whether a string names nothing: a keyword, self, a lone lower-case letter, a number, an address of the web, or unprintable.
+    """Whether a string names nothing: a keyword, self, a lone small letter, a number, a web address, or unprintable.
 
     >>> [is_junk(name) for name in ("self", "x", "C", "C++", "42", "LLMEngine")]
     [True, True, False, False, True, False]
@@ -67,15 +68,16 @@ def is_junk(name: str) -> bool:
 def find_name(text: str, name: str) -> list[int]:
     """Return where `name` stands in `text` as a whole word, as it is written: offsets in characters.
 
-    >>> find_name("Beta, not AlphaBeta: `Beta`", "Beta")
-    [0, 22]
+    >>> find_name("Beta, not AlphaBeta: `Beta`", "Beta"), find_name("C++, C# and C", "C")
+    ([0, 22], [12])
     """
     found: list[int] = []
     at = text.find(name) if name else -1
     while at >= 0:
         end = at + len(name)
         opens = at == 0 or not (_is_word(name[0]) and _is_word(text[at - 1]))
-        if opens and (end == len(text) or not (_is_word(name[-1]) and _is_word(text[end]))):
+        closes = end == len(text) or not (_is_word(name[-1]) and _is_word(text[end]))
+        if opens and closes and not (name[0].isupper() and text.startswith(_LONGER, end)):
             found.append(at)
         at = text.find(name, at + 1)
     return found
@@ -94,7 +96,7 @@ def names_in(text: str, most: int = MOST) -> list[str]:
     for name, place, weight in _offers(text):
         weights[name] += weight
         first[name] = min(place, first.get(name, place))
-    names = [name for name in first if not is_junk(name) and (weights[name] == 1 or find_name(text, name))]
+    names = [name for name in first if not is_junk(name) and find_name(text, name)]
     names.sort(key=lambda name: (-weights[name], first[name], name))
     return sorted(names[:most], key=lambda name: (first[name], name))
 
@@ -161,7 +163,7 @@ def _capitalised(text: str) -> Iterator[tuple[int, int]]:
     """
     start = end = words = 0
     for match in _WORD.finditer(text):
-        if not match[0][0].isupper() or match[0].lower() in _FUNCTION_WORDS or _is_variable(text, match):
+        if not match[0][0].isupper() or match[0].lower() in _OPENERS or _is_variable(text, match):
             continue
         if words and words < _LONGEST_SPAN and text[end : match.start()] == " ":
             words += 1

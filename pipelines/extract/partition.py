@@ -98,7 +98,23 @@ def is_current(layout: Layout, key: str, recipe: Recipe, settings: ExtractSettin
     """Whether the stored table is of these chunks, this recipe and this policy."""
     if fingerprint is None:
         return False
-    return read_manifest(layout.partition(key, "extractions")) == manifest_of(fingerprint, key, recipe, settings)
+    wanted = manifest_of(fingerprint, key, recipe, settings)
+    stored = read_manifest(layout.partition(key, "extractions")) or {}
+    return {name: stored.get(name) for name in wanted} == wanted
+
+
+def extraction_fingerprints(
+    layout: Layout, recipe: Recipe, settings: ExtractSettings, chunks: Mapping[str, str]
+) -> dict[str, str]:
+    """Return {key: fingerprint} of the current tables in which a model found something or failed.
+
+    `chunks` are the fingerprints of the partitions' chunks. Chunks that nobody was asked about play no part.
+    """
+    found = {}
+    for key, fingerprint in chunks.items():
+        if is_current(layout, key, recipe, settings, fingerprint):
+            found[key] = (read_manifest(layout.partition(key, "extractions")) or {}).get("found", "")
+    return {key: fingerprint for key, fingerprint in found.items() if fingerprint}
 
 
 def chunks_in_scope(layout: Layout, key: str, files: Files, settings: ExtractSettings) -> Rows:
@@ -144,7 +160,9 @@ def build_partition(
         _row(chunk, request.key if request else "", results.get(request.key) if request else None, recipe)
         for chunk, request in zip(chunks, requests, strict=True)
     ]
-    manifest = manifest_of(fingerprint or "", key, recipe, settings)
+    told = [row for row in rows if row["entities"] or row["status"] == "failed"]
+    found = digest(sorted(digest(row) for row in told)) if told else ""
+    manifest = manifest_of(fingerprint or "", key, recipe, settings) | {"found": found}
     write_table(layout.partition(key, "extractions"), rows, EXTRACTIONS, manifest)
     ok = [row for row in results.values() if row["status"] == "ok"]
     return PartitionResult(

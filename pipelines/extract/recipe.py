@@ -20,7 +20,7 @@ from pipelines.extract.names import names_in
 from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
 from pipelines.layout import Layout, file_name
 from pipelines.serve.models import default_model, revision_of
-from pipelines.settings import ExtractSettings, Settings
+from pipelines.settings import Settings
 from pipelines.tables import digest, read_json, write_json
 
 VERSION = 2
@@ -205,7 +205,7 @@ def load_prompt(path: Path | None = None) -> str:
         raise CgragError(f"The prompt {file} has the placeholder ${unknown[0]}, which is not known.", remedy)
     if not template.is_valid():
         raise CgragError(f"The prompt {file} has a lone $; a dollar sign is written $$.", remedy)
-    before, _, after = prompt.partition("$chunk")
+    after = prompt.partition("$chunk")[2]
     late = [name for name in (*_PLACEHOLDERS, *_OPTIONAL) if name in Template(after).get_identifiers()]
     if late:
         raise CgragError(f"In the prompt {file} ${late[0]} stands after $chunk, which comes last and once.", remedy)

@@ -90,7 +90,7 @@ class Taxonomy(BaseModel):
                 if unknown:
                     raise ValueError(f"{relation.name} is about the type {unknown[0]}, which is not defined")
                 if allowed == ():
-                    raise ValueError(f"{relation.name} allows no {side}, so it could never hold; leave them out for any")
+                    raise ValueError(f"{relation.name} allows no {side}, so it never holds; leave them out for any")
         return self
 
 

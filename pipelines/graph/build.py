@@ -10,13 +10,15 @@ import pyarrow as pa
 
 from pipelines.code.facts import Facts
 from pipelines.code.link import Site
+from pipelines.graph.extracted import Binder, bound
 from pipelines.graph.names import search_key
 from pipelines.graph.tables import EDGES, ENTITIES, MENTIONS
 
-VERSION = 1
+VERSION = 2
 """Raise it when the same rows give another graph than before."""
 ORIGINS = ("parse", "link", "rule", "cooccurrence", "llm")
 """Strongest first: an edge that several found has the origin of the strongest."""
+_LLM = ORIGINS.index("llm")
 MOST_EVIDENCE = 20
 """Places kept of an edge, the first in the order of the corpus; its weight counts all."""
 _TYPES = {"module": "Module", "class": "Class", "function": "Function", "variable": "Variable"}
@@ -42,12 +44,15 @@ def build_graph(
     outline: Iterable[Mapping[str, Any]],
     chunks: Iterable[Mapping[str, Any]],
     sites: Mapping[str, Iterable[Site]],
+    extractions: Iterable[Mapping[str, Any]] = (),
 ) -> Graph:
     """Return the graph.
 
-    `documents`, `outline` and `chunks` are rows of the tables of the chunks stage, `sites` the edges' places by origin.
+    `documents`, `outline` and `chunks` are rows of the tables of the chunks stage, `sites` the edges' places by origin,
+    `extractions` the rows of what a model found.
     A page of docs is an entity, so is every heading; any other file is one if something refers to it.
     """
+    chunks = list(chunks)
     placed = _Chunks(chunks)
     entities: dict[str, dict[str, Any]] = {}
     mentions: set[tuple[Any, ...]] = set()
@@ -57,7 +62,14 @@ def build_graph(
     defined: list[Site] = []
     _headings(sorted(outline, key=lambda row: (row["path"], row["start"])), pages, entities, placed, mentions, defined)
     found: dict[tuple[str, str, str], list[tuple[int, Site]]] = defaultdict(list)
-    for origin, places in [*sites.items(), ("parse", defined)]:
+    known = {origin: list(places) for origin, places in sites.items()}
+    imports = (site for site in known.get("parse", ()) if site.relation == "IMPORTS")
+    said = bound(extractions, {row["chunk_id"]: row for row in chunks}, Binder(entities, pages, imports))
+    entities |= {id: _name(id, name, types) for id, (name, types) in said.names.items()}
+    for entity in sorted({mention[0] for mention in said.mentions} - entities.keys()):
+        entities[entity] = _file(entity, pages[entity])
+    mentions |= said.mentions
+    for origin, places in [*known.items(), ("parse", defined), ("llm", said.sites)]:
         for site in places:
             found[site.source, site.relation, site.target].append((ORIGINS.index(origin), site))
     edges = []
@@ -66,8 +78,8 @@ def build_graph(
             if end not in entities and end in pages:
                 entities[end] = _file(end, pages[end])
         edges.append(_edge(key, found[key], placed))
-        for _, site in found[key]:
-            if site.tier not in _WITHOUT_TEXT and site.relation != "DEFINED_IN":
+        for rank, site in found[key]:
+            if rank != _LLM and site.tier not in _WITHOUT_TEXT and site.relation != "DEFINED_IN":
                 placed.mention(mentions, site.target, "reference", site.path, site.start, site.end, site.line)
     return Graph(
         pa.Table.from_pylist([entities[name] for name in sorted(entities)], ENTITIES),
@@ -163,17 +175,23 @@ def _file_key(path: str) -> str:
     return search_key(path.rpartition("/")[2].partition(".")[0] or path)
 
 
+def _name(id: str, name: str, types: list[str]) -> dict[str, Any]:
+    return _entity(id, types[0], name, search_key(name), "", (0, 0, 0, 0)) | {"types": types}
+
+
 def _entity(id: str, kind: str, name: str, key: str, path: str, span: tuple[int, int, int, int]) -> dict[str, Any]:
-    return dict(zip(ENTITIES.names, (id, kind, name, key, path, *span), strict=True))
+    return dict(zip(ENTITIES.names, (id, kind, [kind], name, key, path, *span), strict=True))
 
 
 def _edge(key: tuple[str, str, str], found: list[tuple[int, Site]], placed: _Chunks) -> dict[str, Any]:
+    origins = sorted({origin for origin, _ in found})
+    if origins[0] != _LLM:  # what a model adds to an edge that is known without it is that it said so, too
+        found = [place for place in found if place[0] != _LLM]
     ordered = sorted(set(found), key=_strongest_first) if len(found) > 1 else found
     places: dict[tuple[str, int, str], None] = {}
     for _, site in ordered:
         chunk = placed.at(site.path, site.start)
         places[site.path, site.line, chunk["chunk_id"] if chunk else ""] = None
-    origins = sorted({origin for origin, _ in ordered})
     return {
         "source": key[0],
         "relation": key[1],

@@ -7,14 +7,17 @@ from typing import Any
 from pipelines.errors import CgragError
 from pipelines.graph.build import Graph
 
+_REMEDY = "Build again:  cgrag run --select knowledge_graph"
+
 
 class Refused(CgragError):
     """A graph that is not promoted; `invariant` names the rule, `examples` some of the rows that break it."""
 
-    def __init__(self, invariant: str, problem: str, examples: list[str]) -> None:
+    def __init__(self, invariant: str, problem: str, examples: list[str], remedy: str = _REMEDY) -> None:
         shown = "".join(f"\n  {example}" for example in examples[:5])
-        remedy = "The last graph stays in place. Build again:  cgrag run --select knowledge_graph"
-        super().__init__(f"The new graph is refused ({invariant}): {problem}{shown}", remedy)
+        super().__init__(
+            f"The new graph is refused ({invariant}): {problem}{shown}", f"The last graph stays in place. {remedy}"
+        )
         self.invariant = invariant
         self.examples = examples
 
@@ -31,6 +34,9 @@ def check_graph(graph: Graph, chunks: Iterable[Mapping[str, Any]], symbols: int)
     edges = list(zip(*(graph.edges[name].to_pylist() for name in ("source", "relation", "target")), strict=True))
     _refuse("identity", "an edge appears twice", [str(key) for key, count in Counter(edges).items() if count > 1])
     lost = [f"{source} {relation} {target}" for source, relation, target in edges if not {source, target} <= known]
+    found_by = dict(zip(edges, graph.edges["origin"].to_pylist(), strict=True))
+    loops = [f"{a} {r}" for (a, r, b), origin in found_by.items() if a == b and origin == "llm"]
+    _refuse("loops", "a model's edge leads to where it begins", loops)
     _refuse("ends", "an edge leads from or to nothing", lost)
     texts = {row["chunk_id"]: row for row in chunks}
     mentions = graph.mentions.to_pylist()
@@ -49,6 +55,21 @@ def check_graph(graph: Graph, chunks: Iterable[Mapping[str, Any]], symbols: int)
     ])  # fmt: skip
     if symbols and not any(relation == "DEFINED_IN" for _, relation, _ in edges):
         raise Refused("empty", f"{symbols:,} symbols were found, and no DEFINED_IN edge", [])
+
+
+def check_extraction(asked: int, failed: int, share: float, override: str) -> None:
+    """Make sure that no larger share of the chunks that a model was asked about failed; an override lets it pass.
+
+    Raises:
+        Refused: more did.
+    """
+    if failed > share * asked and not override:
+        raise Refused(
+            "extractions",
+            f"{failed:,} of {asked:,} chunks that a model was asked about failed, more than {share:.0%}",
+            [],
+            "Redo them:  cgrag resume --failed      or let it pass and record why: CGRAG_GRAPH_OVERRIDE='…'",
+        )
 
 
 def _text(chunk: Mapping[str, Any], start: int, end: int) -> str:

@@ -10,11 +10,13 @@ from pipelines.chunking.python import collector_off
 from pipelines.code.stage import current_facts, read_facts, read_sites
 from pipelines.code.tables import sites_of
 from pipelines.errors import CgragError
+from pipelines.extract.partition import stored_rows
 from pipelines.graph.build import VERSION, Graph, build_graph
-from pipelines.graph.invariants import check_graph
+from pipelines.graph.invariants import check_extraction, check_graph
 from pipelines.graph.store import write_store
 from pipelines.graph.tables import generation
 from pipelines.layout import Layout
+from pipelines.settings import Settings
 from pipelines.tables import (
     CHUNKS,
     DOCUMENTS,
@@ -35,13 +37,19 @@ class GraphResult:
     generation: str
     entities: dict[str, int]
     edges: dict[str, int]
+    edges_by_origin: dict[str, int]
     mentions: int
     preview: list[dict[str, Any]]
 
 
-def graph_inputs(edges: str, chunks: Mapping[str, str]) -> dict[str, Any]:
-    """What a graph is built from: the fingerprints of the edges and of the chunks of each partition."""
-    return {"edges": edges, "chunks": digest(dict(chunks)), "version": VERSION}
+def graph_inputs(edges: str, chunks: Mapping[str, str], extractions: Mapping[str, str]) -> dict[str, Any]:
+    """What a graph is built from: the fingerprints of the edges, and of each partition's chunks and extractions."""
+    return {
+        "edges": edges,
+        "chunks": digest(dict(chunks)),
+        "extractions": digest(dict(extractions)),
+        "version": VERSION,
+    }
 
 
 def edges_fingerprint(layout: Layout) -> str | None:
@@ -49,8 +57,10 @@ def edges_fingerprint(layout: Layout) -> str | None:
     return agreed_fingerprint(layout.graph / f"{name}.parquet" for name in ("sites", "links", "unresolved"))
 
 
-def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
-    """Build the graph of the stored rows; `chunks` are the fingerprints of the partitions.
+def make_graph(
+    layout: Layout, chunks: Mapping[str, str], extractions: Mapping[str, str], settings: Settings
+) -> GraphResult:
+    """Build the graph of the stored rows; `chunks` and `extractions` are the fingerprints of the partitions.
 
     The manifest `graph/graph.json` is written last: until then readers have the old generation.
 
@@ -62,10 +72,10 @@ def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
     if edges is None:
         raise CgragError("The code edges are not built.", "Build them:  cgrag run")
     with collector_off():
-        graph = _checked(layout, chunks)
+        graph = _checked(layout, chunks, extractions, settings)
         tables = graph.tables()
         current = generation(tables)
-    inputs = graph_inputs(edges, chunks)
+    inputs = graph_inputs(edges, chunks, extractions)
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
     write_store(layout.graph_store, tables, current)
@@ -73,15 +83,26 @@ def make_graph(layout: Layout, chunks: Mapping[str, str]) -> GraphResult:
     record = {
         **inputs,
         "generation": current,
+        "symbols": _symbols(graph),
         "entities_by_type": types,
         "edges_by_relation": relations,
+        "edges_by_origin": counted(graph.edges, "origin"),
         "mentions": graph.mentions.num_rows,
+        "override": settings.graph_override,
     }
     write_json(layout.graph_record, record)
-    return GraphResult(current, types, relations, graph.mentions.num_rows, graph.edges.slice(0, 8).to_pylist())
+    by_origin = counted(graph.edges, "origin")
+    preview = graph.edges.slice(0, 8).to_pylist()
+    return GraphResult(current, types, relations, by_origin, graph.mentions.num_rows, preview)
 
 
-def _checked(layout: Layout, chunked: Mapping[str, str]) -> Graph:
+def _symbols(graph: Graph) -> int:
+    """How many entities the parser found."""
+    columns = zip(graph.entities["type"].to_pylist(), graph.entities["path"].to_pylist(), strict=True)
+    return sum(kind != "Concept" and path != "" for kind, path in columns)
+
+
+def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Mapping[str, str], settings: Settings) -> Graph:
     """The graph of the stored rows of these partitions, all of whose invariants hold."""
     keys = sorted(chunked)
     facts = read_facts(layout, sorted(current_facts(layout, chunked)))
@@ -89,8 +110,12 @@ def _checked(layout: Layout, chunked: Mapping[str, str]) -> Graph:
         pa.concat_tables([schema.empty_table(), *(read_table(layout.partition(key, name), schema) for key in keys)])
         for name, schema in (("documents", DOCUMENTS), ("outline", OUTLINE), ("chunks", CHUNKS))
     )
-    chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "text"]).to_pylist()
+    chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "start_line", "text"]).to_pylist()
+    said = [row for key in sorted(extracted) for row in stored_rows(layout, key)]
+    asked = [row for row in said if row["key"] and row["status"] != "pending"]
+    failed = sum(row["status"] == "failed" for row in asked)
+    check_extraction(len(asked), failed, settings.extract.failed_share, settings.graph_override)
     sites = {origin: sites_of(table) for origin, table in read_sites(layout).items()}
-    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites)
+    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said)
     check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))
     return graph

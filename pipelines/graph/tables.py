@@ -11,10 +11,11 @@ RELATIONS = ("CALLS", "DEFINED_IN", "IMPORTS", "INHERITS_FROM", "REFERENCES", "R
 ENTITIES = pa.schema(
     [
         pa.field("id", pa.string()),
-        pa.field("type", pa.string()),  # Function, Class, Module, Variable, Concept
+        pa.field("type", pa.string()),  # Function, Class, Module, Variable, Concept; of a name one of its taxonomy
+        pa.field("types", pa.list_(pa.string())),  # of a name all that were given it, the most usual first
         pa.field("name", pa.string()),  # Class.method, a heading's title, a path
         pa.field("key", pa.string()),  # what a search by bare name compares
-        pa.field("path", pa.string()),
+        pa.field("path", pa.string()),  # "" of a name that is bound to nothing
         pa.field("start", pa.int64()),  # characters of the decoded text, half open
         pa.field("end", pa.int64()),
         pa.field("start_line", pa.int64()),  # 1-based, both inclusive
@@ -40,7 +41,7 @@ MENTIONS = pa.schema(
     [
         pa.field("entity", pa.string()),
         pa.field("chunk_id", pa.string()),
-        pa.field("kind", pa.string()),  # definition or reference
+        pa.field("kind", pa.string()),  # definition, reference, or extraction (by a model)
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
         pa.field("line", pa.int64()),

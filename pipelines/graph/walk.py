@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipelines.graph.extracted import name_id
 from pipelines.graph.names import search_key
 
 MOST_PATHS = 20
@@ -16,6 +17,7 @@ MOST_PATHS = 20
 Numbers = NDArray[np.int64]
 Direction = Literal["in", "out", "both"]
 _COLUMNS = 'id, type, name, key, path, start, "end", start_line, end_line'
+_PLACED = " WHERE path <> ''"
 _EDGE = "source, relation, target, origin, binding, weight"
 
 
@@ -58,6 +60,7 @@ class Walk:
 
     def __init__(self, database: duckdb.DuckDBPyConnection, origins: Iterable[str] | None = None) -> None:
         self._database = database
+        self._names = origins is None
         query, values = f"SELECT {_EDGE}, rowid AS row FROM edges", list[Any]()
         if origins is not None:
             query += " WHERE list_has_any(origins, ?)"
@@ -81,7 +84,8 @@ class Walk:
     def find(self, name: str) -> list[Entity]:
         """Return the entities of a name: its id, else qualified names, else ends of them (`Class.method`), else keys.
 
-        The first of these that gives any is all that counts, so that an exact name is not drowned by similar ones.
+        The first of these that gives any is all that counts, so that an exact name is not drowned by similar ones. What
+        is a name and nothing else comes after them, and only where all origins are seen.
         """
         key = search_key(name.rpartition("::")[2])
         for condition, values in (
@@ -92,15 +96,18 @@ class Walk:
             ("replace(replace(lower(name), '_', ''), ' ', '') = ?", [name.lower().replace("_", "").replace(" ", "")]),
             ("key = ?", [key]),
         ):
-            rows = self._database.execute(f"SELECT {_COLUMNS} FROM entities WHERE {condition} ORDER BY id", values)
-            if found := [Entity(*row) for row in rows.fetchall()]:
-                return found
-        return []
+            if found := self._entities(f"({condition}) AND path <> ''", values):
+                break
+        return found + (self._entities("id IN (?, ?)", [name, name_id(name)], found) if self._names else [])
+
+    def _entities(self, condition: str, values: list[str], besides: Sequence[Entity] = ()) -> list[Entity]:
+        rows = self._database.execute(f"SELECT {_COLUMNS} FROM entities WHERE {condition} ORDER BY id", values)
+        return [entity for row in rows.fetchall() if (entity := Entity(*row)) not in besides]
 
     def near(self, name: str, most: int = 5) -> list[str]:
         """Return the names that are spelt most like one that is not there."""
         query = (
-            "SELECT name FROM (SELECT DISTINCT name, key FROM entities) "
+            f"SELECT name FROM (SELECT DISTINCT name, key FROM entities{'' if self._names else _PLACED}) "
             "ORDER BY jaro_winkler_similarity(key, ?) DESC, name LIMIT ?"
         )
         return [str(row[0]) for row in self._database.execute(query, [search_key(name), most]).fetchall()]

@@ -23,12 +23,15 @@ HUB = 50
 """An entity of more chunks or more neighbours is not gone through."""
 
 
+_MENTIONS = "SELECT DISTINCT chunk_id, entity FROM mentions WHERE kind <> 'extraction' ORDER BY ALL"
+
+
 class Expansion:
     """The mentions and edges of the current graph as matrices: chunks × entities, and entities × entities."""
 
     def __init__(self, index: LexicalIndex, settings: Settings, origins: Iterable[str]) -> None:
         with open_current(Layout(settings.home)) as database:
-            mentions = _columns(database, "SELECT DISTINCT chunk_id, entity FROM mentions ORDER BY ALL", [])
+            mentions = _columns(database, _MENTIONS, [])
             query = "SELECT DISTINCT source, target FROM edges WHERE list_has_any(origins, ?) ORDER BY ALL"
             edges = _columns(database, query, [sorted(origins)])
         chunk_of = {name: number for number, name in enumerate(index.table["chunk_id"].to_pylist())}

@@ -59,7 +59,7 @@ class GraphSearch:
             walk = Walk(database, origins)
             rows = database.execute(
                 'SELECT id, type, name, path, start, "end", start_line FROM entities '
-                "WHERE type <> 'Concept' ORDER BY id"
+                "WHERE type <> 'Concept' AND path <> '' ORDER BY id"
             ).fetchall()
             self._symbols = Symbols(map(Symbol._make, rows))
         self._structural = Structural(self._symbols, walk)

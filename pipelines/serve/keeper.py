@@ -36,7 +36,6 @@ def main(spec: dict[str, Any]) -> None:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env=os.environ | spec["environment"],
             start_new_session=True,
             preexec_fn=_end_with_parent,
         )

@@ -1,8 +1,8 @@
 """One model server on this machine, shared by all who lease it: started by the first, stopped some time after the last.
 
-A lease is a shared lock on one file, which ends with the process that holds it, however that ends. The server itself is
-a child of a keeper (keeper.py), which nobody waits for: it stops the server when no lease has been held for a while, and
-the server ends with it.
+A lease is a shared lock on one file, which ends with the process that holds it, however that ends. The server itself
+is a child of a keeper (keeper.py), which nobody waits for: it stops the server when no lease has been held for a
+while, and the server ends with it.
 """
 
 import fcntl
@@ -50,7 +50,9 @@ _REASONS = (
         "Lower CGRAG_SERVE__CONTEXT, or raise CGRAG_SERVE__CACHE_GIB.",
     ),
     (
-        re.compile(r"couldn't connect to|Repository Not Found|is not a (?:valid|local folder)|Cannot find the requested"),
+        re.compile(
+            r"couldn't connect to|Repository Not Found|is not a (?:valid|local folder)|Cannot find the requested"
+        ),
         "the model cannot be downloaded",
         "Check its name and the connection, or name a folder that holds it: CGRAG_EXTRACT__MODEL=…",
     ),
@@ -169,8 +171,8 @@ def _start(settings: Settings, model: str, report: Reporter) -> Server:
     if find_spec("vllm") is None:
         raise CgragError(
             "No model server is set, and vLLM is not installed here, so no chunk can be asked about.",
-            "Install it:  make run      or name a server: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, comma-separated, "
-            "share the work).",
+            "Install it:  make run      or name a server: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, "
+            "comma-separated, share the work).",
         )
     files = model_files(settings, model, report)
     progress = report(f"Starting a model server ({model})", "seconds")
@@ -198,8 +200,7 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: An
     folder = server_folder(settings)
     url = f"http://127.0.0.1:{port}/v1"
     spec = {
-        "command": _command(settings, model, files, port),
-        "environment": _environment(files),
+        "command": ["env", *_environment(files), *_command(settings, model, files, port)],
         "idle": settings.serve.idle,
         "folder": str(folder),
         "server": {"url": url, "model": model, "identity": _identity(settings, model)},
@@ -259,12 +260,11 @@ def _context(files: str, wanted: int) -> int:
     return min(wanted, own) if isinstance(own, int) else wanted
 
 
-def _environment(files: str) -> dict[str, str]:
-    more = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONWARNINGS": "ignore"}
-    if Path(files).is_dir():
-        more["HF_HUB_OFFLINE"] = "1"
-    if not has_gpu() and (os.cpu_count() or 1) <= _SMALL_MACHINE:
-        more["VLLM_CPU_NUM_OF_RESERVED_CPU"] = "0"
+def _environment(files: str) -> list[str]:
+    """Variables of the server, as the command `env` takes them."""
+    more = ["VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "PYTHONWARNINGS=ignore"]
+    more += ["HF_HUB_OFFLINE=1"] if Path(files).is_dir() else []
+    more += ["VLLM_CPU_NUM_OF_RESERVED_CPU=0"] if not has_gpu() and (os.cpu_count() or 1) <= _SMALL_MACHINE else []
     return more
 
 

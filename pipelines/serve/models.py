@@ -104,9 +104,8 @@ def _cut_off(file: Path) -> str | None:
 
 def _fingerprint(folder: Path) -> str:
     """A hash of a model's files: all of the small ones, of large ones the size and samples over their whole length."""
-    parts: list[list[object]] = []
-    for file in sorted([*folder.glob("*.json"), *folder.glob("*.jinja"), *folder.glob("*.model")]):
-        parts.append([file.name, file.read_bytes().hex()])
+    small = sorted([*folder.glob("*.json"), *folder.glob("*.jinja"), *folder.glob("*.model")])
+    parts: list[list[object]] = [[file.name, file.read_bytes().hex()] for file in small]
     for file in sorted(folder.glob("*.safetensors")):
         size = file.stat().st_size
         step = max(size // _SAMPLES, _SAMPLE)

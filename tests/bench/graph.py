@@ -59,7 +59,7 @@ class Build:
         build_edges(self.layout, self.settings.code, current_facts(self.layout, self.chunked))
 
     def graph(self) -> None:
-        make_graph(self.layout, self.chunked)
+        make_graph(self.layout, self.chunked, {}, self.settings)
 
 
 def edit(root: Path, kind: str, chance: random.Random) -> None:

@@ -183,7 +183,7 @@ def test_results_of_another_worker_make_the_table_stale_and_a_plain_run_reads_th
 
 
 def test_a_failed_partition_is_red_the_others_green_and_resuming_asks_only_for_what_is_missing(
-    built, home, fake, cli, records
+    built, home, fake, cli, records, monkeypatch
 ):
     fake.act = lambda text: {"status": 400} if "Thing1b" in text else None
     said = cli("run", "--select", "extractions", "--yes")
@@ -194,6 +194,8 @@ def test_a_failed_partition_is_red_the_others_green_and_resuming_asks_only_for_w
     assert red(records.instance) == {"a": "MATERIALIZED", "b": "FAILED", "c": "MATERIALIZED"}
     assert (state(home).state, list(state(home).failed)) == ("failed", ["b"])
     assert statuses(home).count("ok") == 8
+    assert "refused (extractions): 1 of 9 chunks" in cli("run").err
+    monkeypatch.setenv("CGRAG_EXTRACT__FAILED_SHARE", "0.2")
     assert "extractions" not in cli("run").err
     fake.act = lambda text: None
     before = extraction_runs(records.instance)
@@ -257,6 +259,7 @@ def test_a_server_that_goes_in_the_middle_is_resumed(built, home, fake, cli, mon
 
 def test_no_server_set_is_told_with_the_setting(built, cli, monkeypatch):
     monkeypatch.delenv("CGRAG_LLM_URLS")
+    monkeypatch.setattr("pipelines.serve.lease.find_spec", lambda name: None)
     said = cli("run", "--llm-chunks", "1")
     assert said.code == 1
     assert "CGRAG_LLM_URLS" in said.err

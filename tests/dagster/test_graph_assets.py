@@ -63,7 +63,7 @@ def test_all_are_of_the_graph_group():
     nodes = [defs.resolve_asset_graph().get(dg.AssetKey(name)) for name in GRAPH[2:]]
     assert {node.group_name for node in nodes} == {"graph"}
     parents = [{key.to_user_string() for key in node.parent_keys} for node in nodes]
-    assert parents == [{"chunks"}, {"code_facts"}, {"code_edges"}]
+    assert parents == [{"chunks"}, {"code_facts"}, {"code_edges", "extractions"}]
     assert [node.is_partitioned for node in nodes] == [True, False, False]
 
 

@@ -32,7 +32,7 @@ def small(tree, new_home):
 
 
 def make(home):
-    return make_graph(home.layout, chunk_fingerprints(home.layout, ["a", "b"]))
+    return make_graph(home.layout, chunk_fingerprints(home.layout, ["a", "b"]), {}, home.settings)
 
 
 def test_ids_names_and_lines_of_entities(small):

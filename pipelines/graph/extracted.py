@@ -1,0 +1,131 @@
+"""What a model said, as a part of the graph: its names bound to symbols where a rule is certain, else kept as names.
+
+A name means a symbol or a file only by one of four rules, tried in this order; where one gives more than one, and where
+none gives any, it stays a name. The rule is kept as the binding:
+
+- qualified: it is a symbol's id, its dotted path, or a file's path;
+- local: a symbol of the file that it stands in has that name;
+- import: that file imports a symbol of that name;
+- unique: one symbol of the corpus, or one file, has that name, and it is written as code is.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.chunking.lines import Lines
+from pipelines.code.link import Site
+
+NAME = "name:"
+"""Begins the ids of entities that are names and nothing else."""
+BINDINGS = ("qualified", "local", "import", "unique", "name")
+"""The surest first; an edge has the weaker of its ends'."""
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Extracted:
+    """What is added to a graph."""
+
+    names: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """Id to (its most usual spelling, its types, the most usual first) of the entities that are only names."""
+    mentions: set[tuple[Any, ...]] = field(default_factory=set)
+    """(entity, chunk, "extraction", start, end, line, text)"""
+    sites: list[Site] = field(default_factory=list)
+
+
+def name_id(name: str) -> str:
+    """The id of a name: what differs in Unicode's form, case or outer blanks is one, what differs in a mark is not.
+
+    >>> name_id("C++"), name_id(" c++") == name_id("C++"), name_id("C#") == name_id("C")
+    ('name:c++', True, False)
+    """
+    return NAME + unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).strip().casefold())
+
+
+class Binder:
+    """Says what a name in a file means; `entities` are the graph's own, `imports` the sites of the relation IMPORTS."""
+
+    def __init__(
+        self, entities: Mapping[str, Mapping[str, Any]], paths: Iterable[str], imports: Iterable[Site]
+    ) -> None:
+        self._by_path: dict[str, set[str]] = defaultdict(set)
+        self._local: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._imported: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._everywhere: dict[str, set[str]] = defaultdict(set)
+        for path in paths:
+            self._by_path[path].add(path)
+            self._everywhere[path.rpartition("/")[2]].add(path)
+        for id, entity in entities.items():
+            path, symbol, name = id.partition("::")
+            self._by_path[id].add(id)
+            if entity["type"] == "Concept":
+                continue
+            dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            self._by_path[f"{dotted}.{name}" if symbol else dotted].add(id)
+            if symbol:
+                for called in {name, name.rpartition(".")[2]}:
+                    self._local[path, called].add(id)
+                    self._everywhere[called].add(id)
+        for site in imports:
+            self._imported[site.path, site.target.rpartition("::")[2].rpartition(".")[2]].add(site.target)
+
+    def bind(self, name: str, path: str) -> tuple[str, str]:
+        """Return (entity, binding) of a name that stands in a file."""
+        rules = (
+            ("qualified", self._by_path.get(name)),
+            ("local", self._local.get((path, name))),
+            ("import", self._imported.get((path, name))),
+            ("unique", self._everywhere.get(name) if _is_distinct(name) else None),
+        )
+        for binding, found in rules:
+            if found:
+                return (next(iter(found)), binding) if len(found) == 1 else (name_id(name), "name")
+        return name_id(name), "name"
+
+
+def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, Any]], binder: Binder) -> Extracted:
+    """Return what the rows of the extractions tables add to a graph, whose `chunks` are given by their ids.
+
+    A relation whose ends mean the same entity is none.
+    """
+    found = Extracted()
+    spelt: dict[str, Counter[str]] = defaultdict(Counter)
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        chunk = chunks[row["chunk_id"]]
+        lines = Lines(chunk["text"])
+        ends: dict[str, tuple[str, str]] = {}
+        for entity in row["entities"]:
+            name = entity["name"]
+            ends[name] = id, binding = binder.bind(name, row["path"])
+            for start in entity["starts"]:
+                end = start + len(name)
+                line = chunk["start_line"] + lines.number(start - chunk["start"]) - 1
+                found.mentions.add((id, row["chunk_id"], "extraction", start, end, line, name))
+            if binding == "name":
+                spelt[id][name] += len(entity["starts"])
+                types[id][entity["type"]] += 1
+        first = {entity["name"]: entity["starts"][0] for entity in row["entities"]}
+        for relation in row["relations"]:
+            (source, one), (target, other) = ends[relation["source"]], ends[relation["target"]]
+            if source == target:
+                continue
+            start = first[relation["source"]]
+            line = chunk["start_line"] + lines.number(start - chunk["start"]) - 1
+            weaker = max(one, other, key=BINDINGS.index)
+            end = start + len(relation["source"])
+            found.sites.append(Site(source, relation["type"], target, weaker, row["path"], line, start, end))
+    found.names = {id: (_most(names)[0], _most(types[id])) for id, names in spelt.items()}
+    return found
+
+
+def _is_distinct(name: str) -> bool:
+    """Whether a name is written as only code is: a plain word that one function has means what the language means."""
+    return "_" in name.strip("_") or "." in name or name[1:] != name[1:].lower()
+
+
+def _most(counts: Counter[str]) -> list[str]:
+    return sorted(counts, key=lambda value: (-counts[value], value))
