@@ -51,7 +51,8 @@ def said(content: Any) -> Any:
 def offered(body: dict[str, Any]) -> tuple[list[str], str]:
     """The names that a request's grammar lets through, and the first type."""
     rules = dict(line.split(" ::= ", 1) for line in body["structured_outputs"]["grammar"].splitlines())
-    names = [json.loads(json.loads(literal)) for literal in _LITERAL.findall(rules["name"])]
+    opened = (_LITERAL.findall(rule)[0] for name, rule in rules.items() if re.fullmatch(r"e\d+", name))
+    names = [json.loads(json.loads(literal)[1:-1]) for literal in opened]
     return names, json.loads(json.loads(_LITERAL.findall(rules["t0"])[0]))
 
 

@@ -38,7 +38,7 @@ class Extraction:
     """A run over the work of some partitions; use it in `with`, inside that of its ledger.
 
     `start` finds out whether there is anything to ask, connects, and makes sure that the server can be asked;
-    `wait_for` then goes on until a partition is done. Everything runs in this thread, and stands still between the calls.
+    `wait_for` then goes on until a partition is done. All runs in this thread, and stands still between the calls.
     """
 
     def __init__(

@@ -200,27 +200,21 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: An
     folder = server_folder(settings)
     url = f"http://127.0.0.1:{port}/v1"
     spec = {
-        "command": ["env", *_environment(files), *_command(settings, model, files, port)],
+        "command": ["env", _mark(folder), *_environment(files), *_command(settings, model, files, port)],
         "idle": settings.serve.idle,
         "folder": str(folder),
         "server": {"url": url, "model": model, "identity": _identity(settings, model)},
     }
     log_file(settings).write_bytes(b"")
-    keeper = subprocess.Popen(
-        [sys.executable, "-m", "pipelines.serve.keeper", json.dumps(spec)],
-        cwd=PROJECT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    begun, record = time.monotonic(), folder / "server.json"
+    command = [sys.executable, "-m", "pipelines.serve.keeper", json.dumps(spec)]
+    said = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, start_new_session=True, check=True).stdout
+    keeper, begun, record = int(said), time.monotonic(), folder / "server.json"
     try:
         while time.monotonic() - begun < settings.serve.start:
-            if keeper.poll() is not None:
+            if not start_of(keeper):
                 return None, _log_of(settings)
             found = read_record(record)
-            if found and found["keeper"] == keeper.pid and _answers(url):
+            if found and found["keeper"] == keeper and _answers(url):
                 return Server(**found), ""
             progress(int(time.monotonic() - begun), None)
             time.sleep(_POLL_SECONDS)
@@ -231,9 +225,13 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: An
     return None, f"Error: it did not answer within {settings.serve.start:g} s"
 
 
-def _end(keeper: "subprocess.Popen[bytes]") -> None:
-    keeper.terminate()
-    keeper.wait()
+def _end(keeper: int) -> None:
+    """Ask a keeper to end, and wait until it has."""
+    with suppress(ProcessLookupError):
+        os.kill(keeper, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while start_of(keeper) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
 
 
 def _command(settings: Settings, model: str, files: str, port: int) -> list[str]:
@@ -309,10 +307,7 @@ def _try_lock(file: Any) -> bool:
 
 def _stop(server: Server, record: Path) -> None:
     if start_of(server.keeper) == server.keeper_started:
-        os.kill(server.keeper, signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
-        while start_of(server.keeper) == server.keeper_started and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        _end(server.keeper)
     _clean_up(server, record)
 
 
@@ -321,19 +316,24 @@ def _clean_up(server: Server, record: Path) -> None:
     if start_of(server.keeper) == server.keeper_started:
         with suppress(ProcessLookupError):
             os.kill(server.keeper, signal.SIGKILL)
-    if _is_ours(server.group):
+    if _is_ours(server.group, record.parent):
         with suppress(ProcessLookupError):
             os.killpg(server.group, signal.SIGKILL)
     record.unlink(missing_ok=True)
 
 
-def _is_ours(group: int) -> bool:
-    """Whether a process group is still one of a server of ours: numbers come again."""
+def _is_ours(group: int, folder: Path) -> bool:
+    """Whether a process of this group is of the server of this folder: numbers come again."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[2]) == group:
-                return b"vllm" in (stat.parent / "cmdline").read_bytes().lower()
+                return _mark(folder).encode() in (stat.parent / "environ").read_bytes().split(b"\0")
     return False
+
+
+def _mark(folder: Path) -> str:
+    """A variable that all processes of the server of a folder have."""
+    return f"CGRAG_SERVER={folder}"
 
 
 def as_record(server: Server) -> dict[str, Any]:

@@ -92,10 +92,15 @@ def test_the_same_text_has_the_same_key_and_any_other_setting_another():
         RECIPE.request("Some  Name"),
         RECIPE.model_copy(update={"revision": "2"}).request("Some Name"),
         recipe_of(Settings(extract={"model": "n"})).request("Some Name"),
-        recipe_of(Settings(extract={"model": "m", "max_tokens": 99})).request("Some Name"),
         Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations $chunk"}).request("Some Name"),
     ]
-    assert len({key, *(other.key for other in others)}) == 6
+    assert len({key, *(other.key for other in others)}) == 5
+
+
+def test_shorter_answers_are_another_request_where_that_leaves_something_out():
+    short = recipe_of(Settings(extract={"model": "m", "max_tokens": 99}))
+    assert short.request("Some_name").key == RECIPE.request("Some_name").key
+    assert short.request("Some_name Other_name").key != RECIPE.request("Some_name Other_name").key
 
 
 def test_recipes_differ_in_their_ids_whenever_their_requests_do():

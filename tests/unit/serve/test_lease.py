@@ -1,0 +1,170 @@
+"""The local server: started once, shared, stopped when idle, and nothing of it left behind, whoever dies."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pipelines.errors import CgragError
+from pipelines.serve import lease as leases
+from pipelines.serve.lease import in_use, lease, log_file, running, server_folder, start_of, stop
+from pipelines.settings import PROJECT, Settings
+
+MODEL = "a-model"
+
+
+@pytest.fixture
+def serving(tmp_path, monkeypatch):
+    """Settings whose server is the stub; `say` is what it prints and dies of. Whatever runs at the end is stopped."""
+    made = []
+
+    def make(say="", **serve):
+        folder = tmp_path / "llm"
+        settings = Settings(home=tmp_path / "home", serve={"folder": folder, "idle": 300, "start": 60} | serve)
+
+        def command(settings, model, files, port):
+            return [sys.executable, "-m", "tests.stub_vllm", "--port", str(port), "--model", model, "--say", say]
+
+        monkeypatch.setattr(leases, "_command", command)
+        monkeypatch.setattr(leases, "find_spec", lambda name: True)
+        monkeypatch.setattr(leases, "model_files", lambda settings, model, report: model)
+        made.append(settings)
+        return settings
+
+    yield make
+    for settings in made:
+        stop(settings)
+
+
+def until(holds):
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def worker_of(settings):
+    return int(re.search(r"worker (\d+)", log_file(settings).read_text())[1])
+
+
+def test_it_is_started_once_and_shared(serving):
+    settings = serving()
+    assert running(settings) is None
+    with lease(settings, MODEL) as first, lease(settings, MODEL) as second:
+        assert first == second
+        assert in_use(settings)
+        server = running(settings)
+    assert not in_use(settings)
+    with lease(settings, MODEL) as third:
+        assert (third, running(settings)) == (first, server)
+
+
+def test_another_process_shares_it_and_its_lease_ends_with_it(serving):
+    settings = serving()
+    with lease(settings, MODEL) as url:
+        pass
+    code = "import fcntl, sys, time; f = open(sys.argv[1], 'a+b'); fcntl.flock(f, fcntl.LOCK_SH); print(flush=True)"
+    command = [sys.executable, "-c", f"{code}; time.sleep(600)", str(server_folder(settings) / "users.lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(CgragError, match="in use: somebody is asking a-model"):
+            stop(settings)
+        with pytest.raises(CgragError, match="in use, and serves a-model"), lease(settings, "b-model"):
+            pass
+        other.kill()
+    assert not in_use(settings)
+    with lease(settings, "b-model") as now:
+        assert now != url
+        assert running(settings).model == "b-model"
+
+
+def test_it_stops_when_nobody_has_used_it_for_a_while(serving):
+    settings = serving(idle=0.5)
+    with lease(settings, MODEL):
+        server, worker = running(settings), worker_of(settings)
+    until(lambda: start_of(server.keeper) == start_of(server.group) == start_of(worker) == "")
+    assert running(settings) is None
+    assert not (server_folder(settings) / "server.json").exists()
+
+
+def test_it_is_stopped_when_told(serving):
+    settings = serving()
+    assert not stop(settings)
+    with lease(settings, MODEL):
+        server, worker = running(settings), worker_of(settings)
+    assert stop(settings)
+    assert [start_of(process) for process in (server.keeper, server.group, worker)] == ["", "", ""]
+    assert not stop(settings)
+
+
+@pytest.mark.parametrize("killed", ["keeper", "group", "both"])
+def test_after_a_crash_nothing_is_left_and_another_is_started(serving, killed):
+    settings = serving()
+    with lease(settings, MODEL) as first:
+        server, worker = running(settings), worker_of(settings)
+    for process in (server.keeper, server.group):
+        if killed == "both" or process == getattr(server, killed):
+            os.kill(process, signal.SIGKILL)
+    until(lambda: start_of(server.keeper) == "")
+    with lease(settings, MODEL) as second:
+        assert second != first
+        assert [start_of(process) for process in (server.keeper, server.group, worker)] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("log", "told", "remedy"),
+    [
+        ("ValueError: Available memory on node 0 (1/2 GiB) is less than desired", "not enough memory", "CACHE_GIB"),
+        ("torch.OutOfMemoryError: CUDA out of memory.", "not enough memory", "CACHE_GIB"),
+        ("ValueError: 3 GiB KV cache is needed, which is larger than the available", "too small for the", "CONTEXT"),
+        ("OSError: We couldn't connect to 'https://hub' to load", "cannot be downloaded", "CGRAG_EXTRACT__MODEL"),
+        ("ImportError: no such thing\nRuntimeError: engine failed", "no such thing", "See its log"),
+        ("that was all", "ended without a reason", "See its log"),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(serving, log, told, remedy):
+    settings = serving(log)
+    with pytest.raises(CgragError, match=told) as error, lease(settings, MODEL):
+        pass
+    assert remedy in error.value.remedy
+    assert str(log_file(settings)) in error.value.remedy
+    assert log in log_file(settings).read_text()
+    assert not (server_folder(settings) / "server.json").exists()
+    assert not in_use(settings)
+
+
+def test_a_port_that_is_taken_is_named(serving):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        settings = serving("OSError: [Errno 98] address already in use", port=port)
+        with pytest.raises(CgragError, match=f"port {port} is taken") as error, lease(settings, MODEL):
+            pass
+    assert "CGRAG_SERVE__PORT=0" in error.value.remedy
+
+
+def test_without_vllm_and_endpoints_both_ways_out_are_told(serving, monkeypatch):
+    settings = serving()
+    monkeypatch.setattr(leases, "find_spec", lambda name: None)
+    with pytest.raises(CgragError, match="vLLM is not installed") as error, lease(settings, MODEL):
+        pass
+    assert "make run" in error.value.remedy
+    assert "CGRAG_LLM_URLS" in error.value.remedy
+
+
+def test_the_real_command_serves_on_loopback_alone(monkeypatch, tmp_path):
+    settings = Settings(serve={"options": "--max-num-seqs 7", "context": 4096})
+    command = leases._command(settings, "name", str(tmp_path), 123)
+    assert command[command.index("--host") + 1] == "127.0.0.1"
+    assert command[command.index("--max-model-len") + 1] == "4096"
+    assert command[-2:] == ["--max-num-seqs", "7"]
+    (tmp_path / "config.json").write_text('{"max_position_embeddings": 2048}')
+    command = leases._command(settings, "name", str(tmp_path), 123)
+    assert command[command.index("--max-model-len") + 1] == "2048"
+    assert (PROJECT / "pipelines" / "serve" / "keeper.py").exists()
