@@ -3,12 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+LLM_CHUNKS ?= 64
+LLM := $(if $(shell command -v nvidia-smi),llm-gpu,llm-cpu)
+# vLLM's CPU build wants just this one, which only PyTorch's own index has, unless pip is set up to find it elsewhere
+TORCH_CPU := torch==2.13.0+cpu
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 QUESTION ?= how is a LoRA adapter loaded at run time
 
-.PHONY: run test test-fast lint bench ui lock clean
+.PHONY: run test test-fast lint bench bench-extract ui lock clean
 
-run: $(VENV)/.run ## install, fetch and index the corpus, ask it a question
+run: $(VENV)/.run ## install, fetch, index and link the corpus, ask a model about a part of it, ask it a question
 	$(BIN)/cgrag run
+	$(BIN)/cgrag run --llm-chunks $(LLM_CHUNKS)
 	$(BIN)/cgrag search "$(QUESTION)" --k 3
 	$(BIN)/cgrag search 'who calls `make_zmq_socket`?' --graph --k 4
 	@echo
@@ -31,6 +37,9 @@ bench: $(VENV)/.test ## speed and memory on the whole corpus
 	$(BIN)/python -m tests.bench.pipeline
 	$(BIN)/python -m tests.bench.graph
 
+bench-extract: $(VENV)/.test ## a real model: vLLM against Outlines + transformers, in one run
+	$(BIN)/python -m tests.bench.models
+
 ui: $(VENV)/.run
 	$(BIN)/cgrag ui
 
@@ -46,7 +55,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+ifeq ($(LLM),llm-cpu)
+	$(PIP) '$(TORCH_CPU)' || $(PIP) --extra-index-url $(TORCH_INDEX) '$(TORCH_CPU)'
+endif
+	$(PIP) --editable '.[$(LLM)]'
+ifeq ($(LLM),llm-cpu)
+	@$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec # they came for a GPU's PyTorch, and break this one
+endif
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
