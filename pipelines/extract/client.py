@@ -120,7 +120,7 @@ class ModelClient:
 
     async def __aenter__(self) -> "ModelClient":
         tls = ssl.create_default_context()
-        self._endpoints = [_Endpoint(_shown(url), partial(self._client, url, tls)) for url in self.urls]
+        self._endpoints = [_Endpoint(shown_url(url), partial(self._client, url, tls)) for url in self.urls]
         return self
 
     async def __aexit__(
@@ -317,7 +317,7 @@ def _seconds(retry_after: str | None) -> float | None:
         return None
 
 
-def _shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """A URL without the password that it may hold."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

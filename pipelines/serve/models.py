@@ -50,7 +50,7 @@ def model_files(settings: Settings, model: str, report: Reporter = no_report) ->
         CgragError: the folder does not hold a whole model, or the files cannot be fetched.
     """
     if model == CPU_MODEL:
-        target = settings.serve.folder / "models" / file_name(f"{model}@{revision_of(model)}")
+        target = cpu_model_folder(settings)
         if not target.exists():
             _fetch(settings, target, report)
         return str(target)
@@ -61,6 +61,11 @@ def model_files(settings: Settings, model: str, report: Reporter = no_report) ->
     if folder.is_absolute() or model.startswith((".", "~")):
         raise CgragError(f"The model folder {folder} does not exist.", "Name one that does: CGRAG_EXTRACT__MODEL=…")
     return model
+
+
+def cpu_model_folder(settings: Settings) -> Path:
+    """Where the CPU's model lies once it is fetched."""
+    return settings.serve.folder / "models" / file_name(f"{CPU_MODEL}@{revision_of(CPU_MODEL)}")
 
 
 def check_model(folder: Path) -> None:

@@ -1,0 +1,43 @@
+"""A local server that is the stub of tests/stub_vllm.py."""
+
+import sys
+import time
+
+import pytest
+
+from pipelines.serve import lease as leases
+from pipelines.serve.lease import stop
+from pipelines.settings import Settings
+
+MODEL = "a-model"
+
+
+@pytest.fixture
+def serving(tmp_path, monkeypatch):
+    """Settings whose server is the stub; `say` is what it prints and dies of. Whatever runs at the end is stopped."""
+    made = []
+
+    def make(say="", **serve):
+        folder = tmp_path / "llm"
+        settings = Settings(home=tmp_path / "home", serve={"folder": folder, "idle": 300, "start": 60} | serve)
+
+        def command(settings, model, files, port):
+            return [sys.executable, "-m", "tests.stub_vllm", "--port", str(port), "--model", model, "--say", say]
+
+        monkeypatch.setattr(leases, "_command", command)
+        monkeypatch.setattr(leases, "find_spec", lambda name: True)
+        monkeypatch.setattr(leases, "model_files", lambda settings, model, report: model)
+        made.append(settings)
+        return settings
+
+    yield make
+    for settings in made:
+        stop(settings)
+
+
+def until(holds):
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
