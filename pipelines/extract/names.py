@@ -86,10 +86,16 @@ def find_name(text: str, name: str) -> list[int]:
 def names_in(text: str, most: int = MOST) -> list[str]:
     """Return the names that a text offers, at most `most` (the most salient), in the order of their first place.
 
-    Salient is what is often named, or marked: as code, by a link, in a heading, by its definition.
-
     >>> names_in("The `LoRAManager` of vLLM calls load_adapter; see [the kernels](punica.md).")
     ['LoRAManager', 'vLLM', 'load_adapter', 'the kernels', 'punica.md']
+    """
+    return [name for _, name in sorted(ranked_names(text)[:most])]
+
+
+def ranked_names(text: str) -> list[tuple[int, str]]:
+    """Return (first place, name) of the names that a text offers, the most salient first, at most `MOST`.
+
+    Salient is what is often named, or marked: as code, by a link, in a heading, by its definition.
     """
     first: dict[str, int] = {}
     weights: Counter[str] = Counter()
@@ -98,7 +104,7 @@ def names_in(text: str, most: int = MOST) -> list[str]:
         first[name] = min(place, first.get(name, place))
     names = [name for name in first if not is_junk(name) and find_name(text, name)]
     names.sort(key=lambda name: (-weights[name], first[name], name))
-    return sorted(names[:most], key=lambda name: (first[name], name))
+    return [(first[name], name) for name in names[:MOST]]
 
 
 def _offers(text: str) -> Iterator[tuple[str, int, int]]:

@@ -4,8 +4,9 @@ Model, revision, prompt, taxonomy, grammar and decode settings: two recipes neve
 beside its results, so that old ones can be read after the settings have changed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -16,7 +17,7 @@ from pipelines.errors import CgragError
 from pipelines.extract.answer import Answer, InvalidAnswer, join, read_answer
 from pipelines.extract.grammar import MOST_RELATIONS, exactly, grammar_of, longest, written
 from pipelines.extract.names import VERSION as NAMES_VERSION
-from pipelines.extract.names import names_in
+from pipelines.extract.names import ranked_names
 from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
 from pipelines.layout import Layout, file_name
 from pipelines.serve.models import default_model, revision_of
@@ -29,6 +30,7 @@ PROMPT = Path(__file__).with_name("prompt.txt")
 CANARY = "cgrag canary: write one sentence about the sea, and no JSON."
 _CANARY_NAME = "Qorvex9Zyl"
 _SHORTEST_SPLIT = 400
+_KEPT = 2_000
 _ENDING = 2
 """Tokens beside the answer's own: its end, and one to spare."""
 _FEW_RELATIONS, _FEW_NAMES = 2, 16
@@ -102,16 +104,26 @@ class Recipe(BaseModel):
     def request(self, text: str) -> Request | None:
         """Return the request for a text, which stands in it as it is; None where it has no name to ask about.
 
-        Names and relations are offered as far as the longest answer fits into `max_tokens`.
+        Names and relations are offered as far as the longest answer fits into `max_tokens`. Rendering takes a
+        millisecond, and is wanted when a chunk is asked about and when its table is written: the last are kept.
         """
-        names, relations = names_in(text), MOST_RELATIONS
+        return self._rendered(text)
+
+    @cached_property
+    def _rendered(self) -> Callable[[str], Request | None]:
+        return lru_cache(maxsize=_KEPT)(self._render)
+
+    def _render(self, text: str) -> Request | None:
+        ranked, relations = ranked_names(text), MOST_RELATIONS
+        names = [name for _, name in ranked]
         while names and longest(names, self.taxonomy, relations) > self.max_tokens:
             if relations > _FEW_RELATIONS or (relations > 1 and len(names) <= _FEW_NAMES):
                 relations -= 1
             else:
-                names = names_in(text, len(names) - 1)
+                names.pop()
         if not names:
             return None
+        names = [name for _, name in sorted(ranked[: len(names)])]
         most = longest(names, self.taxonomy, relations) + _ENDING
         return self._request(text, grammar_of(names, self.taxonomy, relations), most)
 

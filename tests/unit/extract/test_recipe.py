@@ -22,6 +22,11 @@ from tests.fake_model import offered
 RECIPE = recipe_of(Settings(extract={"model": "m"}))
 
 
+def other(**changes):
+    """The recipe with some parts changed."""
+    return Recipe(**RECIPE.model_dump() | changes)
+
+
 @given(st.text(max_size=200))
 def test_the_chunk_reaches_the_model_as_it_is_whatever_it_holds(text):
     request = RECIPE.request(f"{text} Name")
@@ -33,11 +38,11 @@ def test_the_prompt_is_filled_in_and_shows_the_example_of_the_taxonomy():
     assert "$" not in RECIPE.system
     assert "TidalSluice" in RECIPE.system
     bare = RECIPE.taxonomy.model_copy(update={"example": None})
-    assert "xample" not in Recipe(**RECIPE.model_dump() | {"taxonomy": bare}).system
+    assert "xample" not in other(taxonomy=bare).system
 
 
 def test_what_the_prompt_says_after_the_chunk_follows_it():
-    recipe = Recipe(**RECIPE.model_dump() | {"prompt": "$types $relations\n$chunk\nNow answer for $$5.\n"})
+    recipe = other(prompt="$types $relations\n$chunk\nNow answer for $$5.\n")
     assert recipe.request("Some Name").messages[-1]["content"] == "Some Name\nNow answer for $5."
 
 
@@ -75,7 +80,7 @@ def test_the_request_is_one_that_outlines_makes_for_vllm():
 
 @given(st.lists(st.text("abXY_é", min_size=2, max_size=40), min_size=1, max_size=60), st.integers(64, 4096))
 def test_no_answer_that_fits_the_grammar_is_longer_than_the_tokens_allowed(names, most):
-    recipe = RECIPE.model_copy(update={"max_tokens": most})
+    recipe = other(max_tokens=most)
     request = recipe.request(" ".join(f"`{name}`" for name in names))
     if request is not None:
         assert request.max_tokens <= most + 2
@@ -90,9 +95,9 @@ def test_the_same_text_has_the_same_key_and_any_other_setting_another():
     assert RECIPE.request("Some Name").key == key
     others = [
         RECIPE.request("Some  Name"),
-        RECIPE.model_copy(update={"revision": "2"}).request("Some Name"),
+        other(revision="2").request("Some Name"),
         recipe_of(Settings(extract={"model": "n"})).request("Some Name"),
-        Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations $chunk"}).request("Some Name"),
+        other(prompt="Other. $types $relations $chunk").request("Some Name"),
     ]
     assert len({key, *(other.key for other in others)}) == 5
 
@@ -104,8 +109,8 @@ def test_shorter_answers_are_another_request_where_that_leaves_something_out():
 
 
 def test_recipes_differ_in_their_ids_whenever_their_requests_do():
-    other = Recipe(**RECIPE.model_dump() | {"prompt": "Other. $types $relations $chunk"})
-    assert other.id != RECIPE.id
+    changed = other(prompt="Other. $types $relations $chunk")
+    assert changed.id != RECIPE.id
     assert Recipe(**RECIPE.model_dump()).id == RECIPE.id
 
 
