@@ -81,6 +81,7 @@ def _built(result: PartitionResult, reused: int, chunks: str) -> Built:
         "entities": sum(len(row["entities"]) for row in result.rows),
         "relations": sum(len(row["relations"]) for row in result.rows),
         "ungrounded": sum(row["ungrounded"] for row in result.rows),
+        "refused_relations": sum(row["refused"] for row in result.rows),
         "prompt_tokens": result.prompt_tokens,
         "completion_tokens": result.completion_tokens,
         "seconds_per_chunk": result.seconds / ok if ok else 0.0,
@@ -97,7 +98,10 @@ def _check(found: dict[str, Any], settings: ExtractSettings) -> Iterator[dg.Asse
     share = found["failed"] / asked if asked else 0.0
     outcomes = [
         (share <= settings.failed_share, {"asked": asked, "failed": found["failed"], "failed_share": share}),
-        (found["grounded_share"] >= _GROUNDED_SHARE, {"grounded_share": found["grounded_share"]}),
+        (
+            found["grounded_share"] >= _GROUNDED_SHARE,
+            {name: found[name] for name in ("grounded_share", "last_resort_share")},
+        ),
         (found["truncated"] == 0, {"truncated": found["truncated"]}),
     ]
     for spec, (passed, metadata) in zip(OF_EXTRACTIONS, outcomes, strict=True):

@@ -282,11 +282,12 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
     """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
     record = graph_record(Layout(settings.home))
     if record is None:
-        return {"symbols": 0, "entities": 0, "edges": {}, "mentions": 0}
+        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0}
     return {
         "symbols": record["symbols"],
         "entities": sum(record["entities_by_type"].values()),
         "edges": record["edges_by_relation"],
+        "edges_by_origin": record["edges_by_origin"],
         "mentions": record["mentions"],
     }
 

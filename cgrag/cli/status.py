@@ -88,6 +88,8 @@ def print_summary(settings: "Settings") -> None:
     if report["edges"]:
         edges = ", ".join(f"{number:,} {relation}" for relation, number in report["edges"].items())
         console.print(f"  {report['symbols']:,} symbols   {report['entities']:,} entities   {edges}", markup=False)
+        if said := report["edges_by_origin"].get("llm"):
+            console.print(f"  {said:,} of these edges a model found: cgrag graph NAME --all-origins", markup=False)
     if report["extraction"]["chunks"]:
         console.print(f"  {_extraction(report['extraction'])}", markup=False)
     for asset in report["assets"]:
@@ -115,7 +117,8 @@ def _extraction(found: dict[str, Any]) -> str:
     left = ""
     if found["pending"] and found["rate"]:
         left = f" ({duration(found['seconds_left'])} at {found['rate']:.1f} chunks/s)"
-    return f"model: {found['ok']:,} of {found['chunks']:,} chunks extracted{failed}{pending}{left}"
+    vague = f", {found['last_resort_share']:.0%} of names of no certain type" if found["last_resort_share"] else ""
+    return f"model: {found['ok']:,} of {found['chunks']:,} chunks extracted{failed}{pending}{left}{vague}"
 
 
 def _partition_list(settings: "Settings") -> list[dict[str, Any]]:

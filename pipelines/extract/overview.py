@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.chunking.partition import stored_fingerprint
@@ -33,6 +34,8 @@ class PartitionOverview:
     """Chunk id to the key of its request ("" where it is not known), of those without a result: failed or pending."""
     grounded: int = 0
     ungrounded: int = 0
+    last_resorts: int = 0
+    """Of the grounded names, those of a type for what no other fits: many call for another type in the taxonomy."""
 
     def count(self, chunk: str, key: str, entry: Entry | None) -> None:
         """Count a chunk as the ledger has it."""
@@ -61,13 +64,14 @@ def overview(
     without it such a partition is empty.
     """
     ledger.refresh()
+    last_resorts = pa.array([kind.name for kind in recipe.taxonomy.types if kind.last_resort], pa.string())
     found = {}
     for key, files in plan.partitions.items():
         fingerprint = stored_fingerprint(layout, key)
         if fingerprint is None:
             continue
         if is_current(layout, key, recipe, settings.extract, fingerprint):
-            found[key] = _of_table(layout, key, ledger)
+            found[key] = _of_table(layout, key, ledger, last_resorts)
         else:
             found[key] = PartitionOverview(False, layout.partition(key, "extractions").exists())
             for chunk in chunks_in_scope(layout, key, files, settings.extract) if exact else ():
@@ -77,14 +81,16 @@ def overview(
     return found
 
 
-def _of_table(layout: Layout, key: str, ledger: Ledger) -> PartitionOverview:
+def _of_table(layout: Layout, key: str, ledger: Ledger, last_resorts: pa.Array) -> PartitionOverview:
     table = read_table(layout.partition(key, "extractions"), EXTRACTIONS)
     found = PartitionOverview(True, True)
     for chunk, request_key, result_hash in _columns(table):
         entry = ledger.get(request_key) if request_key else None
         found.current &= (entry.result_hash if entry else "") == result_hash
         found.count(chunk, request_key, entry)
-    found.grounded = int(pc.sum(pc.list_value_length(table["entities"])).as_py() or 0)
+    types = pc.struct_field(pc.list_flatten(table["entities"]), "type")
+    found.grounded = len(types)
+    found.last_resorts = int(pc.sum(pc.is_in(types, last_resorts)).as_py() or 0)
     found.ungrounded = int(pc.sum(table["ungrounded"]).as_py() or 0)
     return found
 
@@ -106,6 +112,7 @@ def totals(partitions: dict[str, PartitionOverview], ledger: Ledger) -> dict[str
         "pending": pending,
         "truncated": sum(one.truncated for one in every),
         "grounded_share": grounded / (grounded + ungrounded) if grounded + ungrounded else 1.0,
+        "last_resort_share": sum(one.last_resorts for one in every) / grounded if grounded else 0.0,
         "rate": rate,
         "seconds_left": pending / rate if rate else None,
     }

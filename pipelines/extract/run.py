@@ -218,7 +218,7 @@ class Extraction:
         if self._lost >= _GONE_AFTER:
             raise CgragError(
                 f"The model server has gone: {row['detail']}. What was answered until then is kept.",
-                "Start it again, then go on:  cgrag resume --failed",
+                "Go on, with a new one if it was started here:  cgrag resume --failed",
             )
 
     async def _ask(self, item: Item) -> dict[str, Any]:

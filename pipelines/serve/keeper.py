@@ -58,7 +58,8 @@ def _keep(child: "subprocess.Popen[bytes]", folder: Path, idle: float) -> None:
             elif time.monotonic() - used > idle:
                 with open(folder / "start.lock", "a+b") as starting:
                     if _is_free(starting, keep=True) and _is_free(users):
-                        (folder / "server.json").unlink(missing_ok=True)  # whoever comes now starts another
+                        (folder / "server.json").unlink(missing_ok=True)
+                        _end(child)  # whoever comes now waits for this, and starts another
                         return
                 used = time.monotonic()
 
@@ -84,7 +85,8 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -23,15 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from pipelines.errors import CgragError
-from pipelines.progress import Reporter, no_report
+from pipelines.progress import Progress, Reporter, no_report
 from pipelines.serve.models import has_gpu, model_files, revision_of
 from pipelines.settings import PROJECT, Settings
 from pipelines.tables import digest, read_record
 
 _POLL_SECONDS = 0.3
 _STOP_SECONDS = 20.0
+_STARTING = "Starting a model server ({})"
 _PORT_TRIES = 3
 _SMALL_MACHINE = 4
 """On so few cores vLLM leaves none to itself."""
@@ -93,7 +95,7 @@ def lease(settings: Settings, model: str, report: Reporter = no_report) -> Itera
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "users.lock", "a+b") as users:
-        with _locked(folder / "start.lock"):
+        with _locked(folder / "start.lock", report):
             fcntl.flock(users, fcntl.LOCK_SH)
             server = running(settings)
             if server and server.identity != _identity(settings, model):
@@ -101,17 +103,16 @@ def lease(settings: Settings, model: str, report: Reporter = no_report) -> Itera
                 server = None
             if server is None:
                 server = _start(settings, model, report)
+            elif not _answers(server.url):  # whoever started it did not live to see it answer
+                _wait_for(settings, server, report(_STARTING.format(model), "seconds"))
         yield server.url
 
 
 def running(settings: Settings) -> Server | None:
     """Return the server that was started here, None where there is none; what a crash has left of one is removed."""
     record = server_folder(settings) / "server.json"
-    found = read_record(record)
-    if found is None:
-        return None
-    server = Server(**found)
-    if start_of(server.keeper) == server.keeper_started and _answers(server.url):
+    server = _read(record)
+    if server is None or start_of(server.keeper) == server.keeper_started:
         return server
     _clean_up(server, record)
     return None
@@ -134,7 +135,7 @@ def stop(settings: Settings) -> bool:
     """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / "start.lock"):
+    with _locked(folder / "start.lock", no_report):
         server = running(settings)
         if server is None:
             return False
@@ -148,13 +149,12 @@ def stop(settings: Settings) -> bool:
 
 
 def start_of(process: int) -> str:
-    """Return when a process was started, by the kernel's clock; "" where there is none."""
+    """Return when a process was started, by the kernel's clock; "" where there is none that runs."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
+        found = psutil.Process(process)
+        return "" if found.status() == psutil.STATUS_ZOMBIE else str(found.create_time())
+    except psutil.Error:
         return ""
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]
 
 
 def _make_room(settings: Settings, server: Server, users: Any, model: str) -> None:
@@ -175,7 +175,7 @@ def _start(settings: Settings, model: str, report: Reporter) -> Server:
             "comma-separated, share the work).",
         )
     files = model_files(settings, model, report)
-    progress = report(f"Starting a model server ({model})", "seconds")
+    progress = report(_STARTING.format(model), "seconds")
     for _ in range(_PORT_TRIES):
         port = settings.serve.port or _free_port()
         server, reason = _started(settings, model, files, port, progress)
@@ -195,7 +195,7 @@ def _start(settings: Settings, model: str, report: Reporter) -> Server:
     raise CgragError(f"The model server did not start with {model}: {told}.", f"{remedy}  (log: {log_file(settings)})")
 
 
-def _started(settings: Settings, model: str, files: str, port: int, progress: Any) -> tuple[Server | None, str]:
+def _started(settings: Settings, model: str, files: str, port: int, progress: Progress) -> tuple[Server | None, str]:
     """Start a keeper and wait until its server answers; return why it does not."""
     folder = server_folder(settings)
     url = f"http://127.0.0.1:{port}/v1"
@@ -208,14 +208,14 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: An
     log_file(settings).write_bytes(b"")
     command = [sys.executable, "-m", "pipelines.serve.keeper", json.dumps(spec)]
     said = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, start_new_session=True, check=True).stdout
-    keeper, begun, record = int(said), time.monotonic(), folder / "server.json"
+    keeper, begun = int(said), time.monotonic()
     try:
         while time.monotonic() - begun < settings.serve.start:
             if not start_of(keeper):
                 return None, _log_of(settings)
-            found = read_record(record)
-            if found and found["keeper"] == keeper and _answers(url):
-                return Server(**found), ""
+            server = _read(folder / "server.json")
+            if server and server.keeper == keeper and _answers(url):
+                return server, ""
             progress(int(time.monotonic() - begun), None)
             time.sleep(_POLL_SECONDS)
     except BaseException:
@@ -223,6 +223,26 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: An
         raise
     _end(keeper)
     return None, f"Error: it did not answer within {settings.serve.start:g} s"
+
+
+def _wait_for(settings: Settings, server: Server, progress: Progress) -> None:
+    begun = time.monotonic()
+    while not _answers(server.url):
+        if not start_of(server.keeper) or time.monotonic() - begun > settings.serve.start:
+            raise CgragError(
+                f"The model server does not answer: {_last_error(_log_of(settings))}.",
+                f"Stop it, then run again:  cgrag llm down  (log: {log_file(settings)})",
+            )
+        progress(int(time.monotonic() - begun), None)
+        time.sleep(_POLL_SECONDS)
+
+
+def _read(record: Path) -> Server | None:
+    found = read_record(record)
+    try:
+        return Server(**found) if found else None
+    except TypeError:  # another version of this program wrote it
+        return None
 
 
 def _end(keeper: int) -> None:
@@ -291,9 +311,14 @@ def _last_error(log: str) -> str:
 
 
 @contextmanager
-def _locked(file: Path) -> Iterator[None]:
+def _locked(file: Path, report: Reporter) -> Iterator[None]:
+    """Hold a lock; who has to wait for it is told that another run is starting or stopping the server."""
     with open(file, "a+b") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        begun, progress = time.monotonic(), None
+        while not _try_lock(lock):
+            progress = progress or report("Waiting for another run's model server", "seconds")
+            progress(int(time.monotonic() - begun), None)
+            time.sleep(_POLL_SECONDS)
         yield
 
 
@@ -324,10 +349,11 @@ def _clean_up(server: Server, record: Path) -> None:
 
 def _is_ours(group: int, folder: Path) -> bool:
     """Whether a process of this group is of the server of this folder: numbers come again."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(stat.read_text().rpartition(")")[2].split()[2]) == group:
-                return _mark(folder).encode() in (stat.parent / "environ").read_bytes().split(b"\0")
+    name, _, value = _mark(folder).partition("=")
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if os.getpgid(process.pid) == group:
+                return bool(process.environ().get(name) == value)
     return False
 
 

@@ -41,6 +41,13 @@ def test_every_chunk_is_asked_about_once_and_the_tables_hold_the_answers(extract
     assert corpus.totals["ok"] == corpus.totals["chunks"] == 8
 
 
+def test_the_share_of_names_of_a_last_resort_type_is_told(extracted, fake):
+    fake.act = lambda text: {"content": [["Shared", "Entity"]]} if "Thing1" in text else None
+    corpus = extracted(TWO)
+    corpus.run()
+    assert corpus.totals["last_resort_share"] == 2 / (2 + 6 * 3)
+
+
 def test_what_has_a_result_is_not_asked_again(extracted, fake):
     corpus = extracted(TWO)
     corpus.run()

@@ -62,7 +62,7 @@ def test_the_record_and_the_result_agree_with_the_tables(small):
     assert sum(result.edges.values()) == len(small.rows("edges"))
     assert result.mentions == len(small.rows("mentions"))
     assert graph_counts(small.settings) == {
-        "symbols": 8, "entities": 11, "edges": result.edges, "mentions": result.mentions,
+        "symbols": 8, "entities": 11, "edges": result.edges, "edges_by_origin": result.edges_by_origin, "mentions": result.mentions,
     }  # fmt: skip
 
 
