@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 LLM_CHUNKS ?= 64
-LLM := $(if $(shell command -v nvidia-smi),llm-gpu,llm-cpu)
+LLM := $(if $(shell test -e /dev/nvidiactl && command -v nvidia-smi),llm-gpu,llm-cpu)
 # vLLM's CPU build wants just this one, which only PyTorch's own index has, unless pip is set up to find it elsewhere
 TORCH_CPU := torch==2.13.0+cpu
 TORCH_INDEX := https://download.pytorch.org/whl/cpu

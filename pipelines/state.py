@@ -12,7 +12,7 @@ from pipelines.errors import CgragError
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview, totals
-from pipelines.extract.partition import extraction_fingerprints
+from pipelines.extract.partition import Stored, stored_extractions
 from pipelines.extract.recipe import active_recipe
 from pipelines.graph.stage import edges_fingerprint, graph_inputs
 from pipelines.graph.store import graph_record
@@ -183,7 +183,8 @@ def _edges_state(home: _Home) -> AssetState:
 def _graph_state(home: _Home) -> AssetState:
     record = graph_record(home.layout)
     try:
-        inputs = graph_inputs(home.edges_wanted, home.chunked, extracted(home.settings, home.chunked))
+        said = extracted(home.settings, home.chunked)
+        inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints)
     except CgragError as error:
         return AssetState("knowledge_graph", "stale", error.problem)
     stored = digest({name: record.get(name) for name in inputs}) if record else None
@@ -269,13 +270,13 @@ def counts(settings: Settings) -> dict[str, Any]:
     }
 
 
-def extracted(settings: Settings, chunks: Mapping[str, str]) -> dict[str, str]:
-    """Return {key: fingerprint} of what the active recipe found, by partition; `chunks` are those of the chunks.
+def extracted(settings: Settings, chunks: Mapping[str, str]) -> Stored:
+    """Return what is stored of the active recipe's answers; `chunks` are the fingerprints of the partitions' chunks.
 
     Raises:
         CgragError: there is no such recipe.
     """
-    return extraction_fingerprints(Layout(settings.home), active_recipe(settings), settings.extract, chunks)
+    return stored_extractions(Layout(settings.home), active_recipe(settings), settings.extract, chunks)
 
 
 def graph_counts(settings: Settings) -> dict[str, Any]:
@@ -284,10 +285,10 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
     if record is None:
         return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0}
     return {
-        "symbols": record["symbols"],
+        "symbols": record.get("symbols", 0),
         "entities": sum(record["entities_by_type"].values()),
         "edges": record["edges_by_relation"],
-        "edges_by_origin": record["edges_by_origin"],
+        "edges_by_origin": record.get("edges_by_origin", {}),
         "mentions": record["mentions"],
     }
 

@@ -1,7 +1,8 @@
-"""A process that looks like a model server from outside: `python -m tests.stub_vllm --port N [--say TEXT]`.
+"""A process that looks like a model server from outside.
 
-It answers /health, or with --say prints that as its log and ends, as a server does that cannot start. Like vLLM it has
-a process of its own beside the one that listens.
+`python -m tests.stub_vllm --port N [--when FILE] [--say TEXT]` answers /health, from when the file is there, or with
+--say prints that as its log and ends, as a server does that cannot start. Like vLLM it has a process of its own beside
+the one that listens.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import multiprocessing
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 
 class Health(BaseHTTPRequestHandler):
@@ -29,10 +31,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--say", default="")
+    parser.add_argument("--when", default="")
     options, _ = parser.parse_known_args()
     if options.say:
         print(options.say, flush=True)
         sys.exit(1)
+    while options.when and not Path(options.when).exists():
+        time.sleep(0.05)
     listening = HTTPServer(("127.0.0.1", options.port), Health)
     worker = multiprocessing.get_context("spawn").Process(target=engine, name="vllm-engine")
     worker.start()

@@ -21,13 +21,14 @@ app = typer.Typer(
 def up(json: Json = False) -> None:
     """Start the server, or find the one that runs, and print its address."""
     from cgrag.cli.output import ShellProgress
+    from pipelines.extract.client import shown_url
     from pipelines.extract.recipe import active_recipe
     from pipelines.serve.lease import lease
     from pipelines.settings import load_settings
 
     settings = load_settings()
     if settings.llm_urls:
-        errors.print(f"CGRAG_LLM_URLS is set ({', '.join(settings.llm_urls)}): runs will ask there.", markup=False)
+        errors.print(f"CGRAG_LLM_URLS is set ({', '.join(map(shown_url, settings.llm_urls))}): runs ask there.")
     with shown_progress() as bars:
 
         def report(doing: str, unit: str) -> "ShellProgress":
@@ -36,7 +37,8 @@ def up(json: Json = False) -> None:
             bars[:] = [ShellProgress(doing, unit)]
             return bars[0]
 
-        with lease(settings, active_recipe(settings).model, report):
+        recipe = active_recipe(settings)
+        with lease(settings, recipe.model, recipe.revision, report):
             pass
     _tell(settings, json)
 

@@ -68,16 +68,21 @@ def longest(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_RELA
     together from, down to single bytes: of 32 answers of a small model 27 took more tokens than the tokenizer itself
     gives for the same text. So a bound in tokens that always holds is the one in bytes.
     """
-    lengths = [len(_json(name).encode()) for name in names]
-    least, most = sorted(lengths)[-2:] if len(lengths) > 1 else (0, lengths[0])
-    targets = len(names) * most - (most - least) if least else 0  # the longest name has the second for its target
-    out = max(
-        (len(names) * max(map(len, types)) + relations * (len(names) * (max(map(len, kinds), default=0) + 6) + targets))
-        if kinds and targets
-        else len(names) * max(map(len, types))
+    lengths = sorted(len(_json(name).encode()) for name in names)
+    entities = sum(lengths) + len(lengths) * len('["",],') - len(",") + len("[]")
+    if len(lengths) == 1:
+        return entities + _longest_body(taxonomy, 0, 0)
+    # the target of all but the longest name may be the longest, its own only the second
+    bodies = (len(lengths) - 1) * _longest_body(taxonomy, relations, lengths[-1])
+    return entities + bodies + _longest_body(taxonomy, relations, lengths[-2])
+
+
+def _longest_body(taxonomy: Taxonomy, relations: int, target: int) -> int:
+    """Bytes of the longest type with its relations to a target of so many."""
+    return max(
+        max(map(len, types)) + (relations * (max(map(len, kinds)) + target + len(',["",]')) if kinds else 0)
         for types, kinds in _groups(taxonomy)
     )
-    return sum(lengths) + len(names) * len('["",],') + out - len(",") + len("[]")
 
 
 def written(answer: object) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.chunking.partition import stored_fingerprint
@@ -103,18 +103,27 @@ def is_current(layout: Layout, key: str, recipe: Recipe, settings: ExtractSettin
     return {name: stored.get(name) for name in wanted} == wanted
 
 
-def extraction_fingerprints(
-    layout: Layout, recipe: Recipe, settings: ExtractSettings, chunks: Mapping[str, str]
-) -> dict[str, str]:
-    """Return {key: fingerprint} of the current tables in which a model found something or failed.
+@dataclass(frozen=True)
+class Stored:
+    """What the current tables hold, as the graph takes it."""
 
-    `chunks` are the fingerprints of the partitions' chunks. Chunks that nobody was asked about play no part.
-    """
-    found = {}
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    """{partition: fingerprint} of the tables in which a model found something or failed."""
+    asked: int = 0
+    """Chunks that were asked about, with whatever outcome."""
+    failed: int = 0
+
+
+def stored_extractions(layout: Layout, recipe: Recipe, settings: ExtractSettings, chunks: Mapping[str, str]) -> Stored:
+    """Return what the current tables hold; `chunks` are the fingerprints of the partitions' chunks."""
+    found: dict[str, str] = {}
+    asked = failed = 0
     for key, fingerprint in chunks.items():
         if is_current(layout, key, recipe, settings, fingerprint):
-            found[key] = (read_manifest(layout.partition(key, "extractions")) or {}).get("found", "")
-    return {key: fingerprint for key, fingerprint in found.items() if fingerprint}
+            manifest = read_manifest(layout.partition(key, "extractions")) or {}
+            found |= {key: manifest["found"]} if manifest.get("found") else {}
+            asked, failed = asked + manifest.get("asked", 0), failed + manifest.get("failed", 0)
+    return Stored(found, asked, failed)
 
 
 def chunks_in_scope(layout: Layout, key: str, files: Files, settings: ExtractSettings) -> Rows:
@@ -162,7 +171,9 @@ def build_partition(
     ]
     told = [row for row in rows if row["entities"] or row["status"] == "failed"]
     found = digest(sorted(digest(row) for row in told)) if told else ""
-    manifest = manifest_of(fingerprint or "", key, recipe, settings) | {"found": found}
+    asked = [row["status"] for row in rows if row["key"] and row["status"] != "pending"]
+    counts = {"found": found, "asked": len(asked), "failed": asked.count("failed")}
+    manifest = manifest_of(fingerprint or "", key, recipe, settings) | counts
     write_table(layout.partition(key, "extractions"), rows, EXTRACTIONS, manifest)
     ok = [row for row in results.values() if row["status"] == "ok"]
     return PartitionResult(

@@ -272,7 +272,10 @@ def stored_recipe(layout: Layout, name: str) -> Recipe:
     try:
         return Recipe.model_validate(record)
     except ValidationError as error:
-        raise CgragError(f"{file} is damaged.", f"Remove {file}; a run with that recipe writes it again.") from error
+        raise CgragError(
+            f"{file} is damaged, or of another version of cgrag, so its answers cannot be read.",
+            f"If nobody needs them, remove {file.parent}.",
+        ) from error
 
 
 def recipe_names(layout: Layout) -> list[str]:

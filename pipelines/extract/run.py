@@ -73,11 +73,6 @@ class Extraction:
     def __enter__(self) -> "Extraction":
         self._runner.__enter__()
         self._stop = asyncio.Event()
-        if threading.current_thread() is threading.main_thread():
-            loop = self._runner.get_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[number] = signal.getsignal(number)
-                loop.add_signal_handler(number, self._interrupt, number)
         return self
 
     def __exit__(
@@ -99,9 +94,11 @@ class Extraction:
         """
         self._results = self._stream()
         self._next_work()
-        if not self._queue:
-            return []
-        return self._runner.run(self._open(self._connect()))
+        client = (
+            self._connect() if self._queue else None
+        )  # may take minutes, in which a signal does what it always does
+        self._catch_signals()
+        return self._runner.run(self._open(client)) if client else []
 
     def wait_for(self, partition: str) -> CgragError | None:
         """Ask until all of a partition is answered; return why that could not be, None if it was."""
@@ -258,6 +255,13 @@ class Extraction:
             "requests": sum(reply.tries for reply in replies),
             "answered_at": time.time(),
         }
+
+    def _catch_signals(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            loop = self._runner.get_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.getsignal(number)
+                loop.add_signal_handler(number, self._interrupt, number)
 
     def _interrupt(self, number: signal.Signals) -> None:
         self._signal = number

@@ -99,7 +99,7 @@ class Session:
         if self._client is not None:
             return self._client
         urls = self._settings.llm_urls or [
-            self._leases.enter_context(lease(self._settings, self._recipe.model, self._report))
+            self._leases.enter_context(lease(self._settings, self._recipe.model, self._recipe.revision, self._report))
         ]
         return client_of(self._settings, urls)
 

@@ -16,7 +16,7 @@ from pipelines.extract.recipe import recipe_names, stored_recipe
 from pipelines.extract.segments import SET_ASIDE, list_segments
 from pipelines.layout import Layout
 from pipelines.settings import ExtractSettings
-from pipelines.tables import CHUNKS, read_table
+from pipelines.tables import CHUNKS, read_record, read_table
 
 _RECENT = 2_000
 
@@ -58,7 +58,7 @@ def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, An
     """Return one row a recipe: what its ledger holds, on how many segments, and what was set aside."""
     found = []
     for name in recipe_names(layout):
-        recipe = stored_recipe(layout, name)
+        recipe = read_record(layout.ledgers / name / "recipe.json") or {}  # of whatever version
         with Ledger(layout, name, settings) as ledger:
             table = ledger.table()
             merged = merge(table)
@@ -68,9 +68,9 @@ def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, An
         found.append(
             {
                 "recipe": name,
-                "model": recipe.model,
-                "revision": recipe.revision,
-                "taxonomy": recipe.taxonomy.version,
+                "model": recipe.get("model", ""),
+                "revision": recipe.get("revision", ""),
+                "taxonomy": recipe.get("taxonomy", {}).get("version", ""),
                 "ok": merged.num_rows - problems.total(),
                 "failed": problems.total(),
                 "problems": dict(sorted(problems.items())),

@@ -63,20 +63,19 @@ def build_graph(
     _headings(sorted(outline, key=lambda row: (row["path"], row["start"])), pages, entities, placed, mentions, defined)
     found: dict[tuple[str, str, str], list[tuple[int, Site]]] = defaultdict(list)
     known = {origin: list(places) for origin, places in sites.items()}
+    for site in (site for places in known.values() for site in places):
+        for end in (site.source, site.target):
+            if end not in entities and end in pages:
+                entities[end] = _file(end, pages[end])
     imports = (site for site in known.get("parse", ()) if site.relation == "IMPORTS")
-    said = bound(extractions, {row["chunk_id"]: row for row in chunks}, Binder(entities, pages, imports))
+    said = bound(extractions, {row["chunk_id"]: row for row in chunks}, Binder(entities, imports))
     entities |= {id: _name(id, name, types) for id, (name, types) in said.names.items()}
-    for entity in sorted({mention[0] for mention in said.mentions} - entities.keys()):
-        entities[entity] = _file(entity, pages[entity])
     mentions |= said.mentions
     for origin, places in [*known.items(), ("parse", defined), ("llm", said.sites)]:
         for site in places:
             found[site.source, site.relation, site.target].append((ORIGINS.index(origin), site))
     edges = []
     for key in sorted(found):
-        for end in (key[0], key[2]):
-            if end not in entities and end in pages:
-                entities[end] = _file(end, pages[end])
         edges.append(_edge(key, found[key], placed))
         for rank, site in found[key]:
             if rank != _LLM and site.tier not in _WITHOUT_TEXT and site.relation != "DEFINED_IN":

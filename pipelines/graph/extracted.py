@@ -9,6 +9,7 @@ none gives any, it stays a name. The rule is kept as the binding:
 - unique: one symbol of the corpus, or one file, has that name, and it is written as code is.
 """
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from typing import Any
 from pipelines.chunking.lines import Lines
 from pipelines.code.link import Site
 
+_PARTS = re.compile(r"[./:]")
 NAME = "name:"
 """Begins the ids of entities that are names and nothing else."""
 BINDINGS = ("qualified", "local", "import", "unique", "name")
@@ -46,36 +48,35 @@ def name_id(name: str) -> str:
 
 
 class Binder:
-    """Says what a name in a file means; `entities` are the graph's own, `imports` the sites of the relation IMPORTS."""
+    """Says what a name in a file means; `entities` are those without a model, `imports` the sites of IMPORTS."""
 
-    def __init__(
-        self, entities: Mapping[str, Mapping[str, Any]], paths: Iterable[str], imports: Iterable[Site]
-    ) -> None:
-        self._by_path: dict[str, set[str]] = defaultdict(set)
+    def __init__(self, entities: Mapping[str, Mapping[str, Any]], imports: Iterable[Site]) -> None:
+        self._qualified: dict[str, set[str]] = defaultdict(set)
         self._local: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._imported: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._everywhere: dict[str, set[str]] = defaultdict(set)
-        for path in paths:
-            self._by_path[path].add(path)
-            self._everywhere[path.rpartition("/")[2]].add(path)
         for id, entity in entities.items():
             path, symbol, name = id.partition("::")
-            self._by_path[id].add(id)
+            self._qualified[id].add(id)
+            if not symbol:
+                self._everywhere[path.rpartition("/")[2]].add(id)
             if entity["type"] == "Concept":
                 continue
             dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            self._by_path[f"{dotted}.{name}" if symbol else dotted].add(id)
+            self._qualified[f"{dotted}.{name}" if symbol else dotted].add(id)
             if symbol:
                 for called in {name, name.rpartition(".")[2]}:
                     self._local[path, called].add(id)
                     self._everywhere[called].add(id)
         for site in imports:
-            self._imported[site.path, site.target.rpartition("::")[2].rpartition(".")[2]].add(site.target)
+            module, symbol, name = site.target.partition("::")
+            stem = module.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
+            self._imported[site.path, name.rpartition(".")[2] if symbol else stem].add(site.target)
 
     def bind(self, name: str, path: str) -> tuple[str, str]:
         """Return (entity, binding) of a name that stands in a file."""
         rules = (
-            ("qualified", self._by_path.get(name)),
+            ("qualified", self._qualified.get(name) if _PARTS.search(name) else None),
             ("local", self._local.get((path, name))),
             ("import", self._imported.get((path, name))),
             ("unique", self._everywhere.get(name) if _is_distinct(name) else None),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipelines.errors import CgragError
+from pipelines.extract.partition import Stored
 from pipelines.graph.build import Graph
 
 _REMEDY = "Build again:  cgrag run --select knowledge_graph"
@@ -57,16 +58,16 @@ def check_graph(graph: Graph, chunks: Iterable[Mapping[str, Any]], symbols: int)
         raise Refused("empty", f"{symbols:,} symbols were found, and no DEFINED_IN edge", [])
 
 
-def check_extraction(asked: int, failed: int, share: float, override: str) -> None:
+def check_extraction(stored: Stored, share: float, override: str) -> None:
     """Make sure that no larger share of the chunks that a model was asked about failed; an override lets it pass.
 
     Raises:
         Refused: more did.
     """
-    if failed > share * asked and not override:
+    if stored.failed > share * stored.asked and not override:
         raise Refused(
             "extractions",
-            f"{failed:,} of {asked:,} chunks that a model was asked about failed, more than {share:.0%}",
+            f"{stored.failed:,} of {stored.asked:,} chunks that a model was asked about failed, more than {share:.0%}",
             [],
             "Redo them:  cgrag resume --failed      or let it pass and record why: CGRAG_GRAPH_OVERRIDE='…'",
         )

@@ -1,6 +1,6 @@
 """The knowledge_graph stage: one graph from all rows, promoted when its invariants hold."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from pipelines.chunking.python import collector_off
 from pipelines.code.stage import current_facts, read_facts, read_sites
 from pipelines.code.tables import sites_of
 from pipelines.errors import CgragError
-from pipelines.extract.partition import stored_rows
+from pipelines.extract.partition import Stored, stored_rows
 from pipelines.graph.build import VERSION, Graph, build_graph
 from pipelines.graph.invariants import check_extraction, check_graph
 from pipelines.graph.store import write_store
@@ -57,10 +57,8 @@ def edges_fingerprint(layout: Layout) -> str | None:
     return agreed_fingerprint(layout.graph / f"{name}.parquet" for name in ("sites", "links", "unresolved"))
 
 
-def make_graph(
-    layout: Layout, chunks: Mapping[str, str], extractions: Mapping[str, str], settings: Settings
-) -> GraphResult:
-    """Build the graph of the stored rows; `chunks` and `extractions` are the fingerprints of the partitions.
+def make_graph(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settings: Settings) -> GraphResult:
+    """Build the graph of the stored rows; `chunks` are the fingerprints of the partitions.
 
     The manifest `graph/graph.json` is written last: until then readers have the old generation.
 
@@ -72,10 +70,11 @@ def make_graph(
     if edges is None:
         raise CgragError("The code edges are not built.", "Build them:  cgrag run")
     with collector_off():
-        graph = _checked(layout, chunks, extractions, settings)
+        check_extraction(extractions, settings.extract.failed_share, settings.graph_override)
+        graph = _checked(layout, chunks, sorted(extractions.fingerprints))
         tables = graph.tables()
         current = generation(tables)
-    inputs = graph_inputs(edges, chunks, extractions)
+    inputs = graph_inputs(edges, chunks, extractions.fingerprints)
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
     write_store(layout.graph_store, tables, current)
@@ -102,7 +101,7 @@ def _symbols(graph: Graph) -> int:
     return sum(kind != "Concept" and path != "" for kind, path in columns)
 
 
-def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Mapping[str, str], settings: Settings) -> Graph:
+def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str]) -> Graph:
     """The graph of the stored rows of these partitions, all of whose invariants hold."""
     keys = sorted(chunked)
     facts = read_facts(layout, sorted(current_facts(layout, chunked)))
@@ -111,10 +110,7 @@ def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Mapping[str,
         for name, schema in (("documents", DOCUMENTS), ("outline", OUTLINE), ("chunks", CHUNKS))
     )
     chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "start_line", "text"]).to_pylist()
-    said = [row for key in sorted(extracted) for row in stored_rows(layout, key)]
-    asked = [row for row in said if row["key"] and row["status"] != "pending"]
-    failed = sum(row["status"] == "failed" for row in asked)
-    check_extraction(len(asked), failed, settings.extract.failed_share, settings.graph_override)
+    said = [row for key in extracted for row in stored_rows(layout, key)]
     sites = {origin: sites_of(table) for origin, table in read_sites(layout).items()}
     graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said)
     check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
-from pipelines.serve.lease import Server, as_record, start_of
-from pipelines.tables import write_json
+from pipelines.serve.lease import Server
+from pipelines.tables import read_record, write_json
 
 _POLL_SECONDS = 0.5
 _END_SECONDS = 10.0
@@ -40,12 +41,13 @@ def main(spec: dict[str, Any]) -> None:
             preexec_fn=_end_with_parent,
         )
         try:
-            server = Server(os.getpid(), start_of(os.getpid()), child.pid, **spec["server"])
-            write_json(record, as_record(server))
+            server = Server(os.getpid(), child.pid, **spec["server"])
+            write_json(record, asdict(server))
             _keep(child, folder, spec["idle"])
         finally:
             _end(child)
-            record.unlink(missing_ok=True)
+            if (read_record(record) or {}).get("keeper") == os.getpid():
+                record.unlink(missing_ok=True)
 
 
 def _keep(child: "subprocess.Popen[bytes]", folder: Path, idle: float) -> None:
@@ -58,7 +60,6 @@ def _keep(child: "subprocess.Popen[bytes]", folder: Path, idle: float) -> None:
             elif time.monotonic() - used > idle:
                 with open(folder / "start.lock", "a+b") as starting:
                     if _is_free(starting, keep=True) and _is_free(users):
-                        (folder / "server.json").unlink(missing_ok=True)
                         _end(child)  # whoever comes now waits for this, and starts another
                         return
                 used = time.monotonic()
@@ -93,8 +94,13 @@ def _leave(number: int, frame: FrameType | None) -> None:
     sys.exit(0)
 
 
-def _detach() -> None:
-    """Go on in a process that nobody waits for; whoever started this one reads its number."""
+def _detach(folder: Path) -> IO[bytes]:
+    """Go on in a process that nobody waits for; whoever started this one reads its number.
+
+    The lock that says that a keeper lives is held from before until it ends, and goes on to no child but this one.
+    """
+    lock = open(folder / "keeper.lock", "a+b")  # noqa: SIM115
+    fcntl.flock(lock, fcntl.LOCK_EX)
     child = os.fork()
     if child:
         print(child, flush=True)
@@ -102,8 +108,10 @@ def _detach() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)
+    return lock
 
 
 if __name__ == "__main__":
-    _detach()
-    main(json.loads(sys.argv[1]))
+    told = json.loads(sys.argv[1])
+    with _detach(Path(told["folder"])):
+        main(told)

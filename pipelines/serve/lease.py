@@ -8,16 +8,13 @@ while, and the server ends with it.
 import fcntl
 import json
 import os
-import re
-import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,38 +24,15 @@ import psutil
 
 from pipelines.errors import CgragError
 from pipelines.progress import Progress, Reporter, no_report
-from pipelines.serve.models import has_gpu, model_files, revision_of
+from pipelines.serve.launch import command_of, environment_of, free_port, identity_of, is_free, last_error, mark_of, why
+from pipelines.serve.models import model_files, revision_of
 from pipelines.settings import PROJECT, Settings
-from pipelines.tables import digest, read_record
+from pipelines.tables import read_record
 
 _POLL_SECONDS = 0.3
 _STOP_SECONDS = 20.0
-_STARTING = "Starting a model server ({})"
 _PORT_TRIES = 3
-_SMALL_MACHINE = 4
-"""On so few cores vLLM leaves none to itself."""
-_TOO_SMALL = (
-    "Give it less: CGRAG_SERVE__CACHE_GIB=1, CGRAG_SERVE__CONTEXT=4096, or a smaller model: CGRAG_EXTRACT__MODEL=…"
-)
-_REASONS = (
-    (
-        re.compile(r"out of memory|MemoryError|Available memory on node|No available memory|cannot allocate", re.I),
-        "there is not enough memory",
-        _TOO_SMALL,
-    ),
-    (
-        re.compile(r"KV cache is needed, which is larger than the available", re.I),
-        "its memory for keys and values is too small for the context",
-        "Lower CGRAG_SERVE__CONTEXT, or raise CGRAG_SERVE__CACHE_GIB.",
-    ),
-    (
-        re.compile(
-            r"couldn't connect to|Repository Not Found|is not a (?:valid|local folder)|Cannot find the requested"
-        ),
-        "the model cannot be downloaded",
-        "Check its name and the connection, or name a folder that holds it: CGRAG_EXTRACT__MODEL=…",
-    ),
-)
+_STARTING = "Starting a model server ({})"
 
 
 @dataclass(frozen=True)
@@ -66,10 +40,9 @@ class Server:
     """A server that was started here."""
 
     keeper: int
-    """Its process number; the server's processes are a group of their own, `group`."""
-    keeper_started: str
-    """By the kernel's clock, since numbers come again."""
+    """The number of the process that keeps it, which holds the folder's keeper.lock for as long as it lives."""
     group: int
+    """The process group of the server itself."""
     url: str
     model: str
     identity: str
@@ -86,36 +59,44 @@ def log_file(settings: Settings) -> Path:
 
 
 @contextmanager
-def lease(settings: Settings, model: str, report: Reporter = no_report) -> Iterator[str]:
-    """Yield the address of a local server of `model`, started if none runs; until the end it is not stopped.
+def lease(settings: Settings, model: str, revision: str = "", report: Reporter = no_report) -> Iterator[str]:
+    """Yield the address of a local server of a model, started if none runs; until the end it is not stopped.
 
     Raises:
-        CgragError: vLLM is not installed, the model cannot be had, the server does not start, or another one is in use.
+        CgragError: vLLM is not installed, the model cannot be had or is of another revision, the server does not start,
+            or another one is in use.
     """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
+    _check_revision(settings, model, revision)
     with open(folder / "users.lock", "a+b") as users:
         with _locked(folder / "start.lock", report):
             fcntl.flock(users, fcntl.LOCK_SH)
-            server = running(settings)
-            if server and server.identity != _identity(settings, model):
+            server = _found(settings)
+            if server and server.identity != identity_of(settings, model, revision):
                 _make_room(settings, server, users, model)
                 server = None
+            if server and not _answers(server.url):  # whoever started it did not live to see it answer
+                server = _waited_for(settings, server, report(_STARTING.format(model), "seconds"))
             if server is None:
-                server = _start(settings, model, report)
-            elif not _answers(server.url):  # whoever started it did not live to see it answer
-                _wait_for(settings, server, report(_STARTING.format(model), "seconds"))
+                server = _start(settings, model, revision, report)
         yield server.url
 
 
 def running(settings: Settings) -> Server | None:
-    """Return the server that was started here, None where there is none; what a crash has left of one is removed."""
-    record = server_folder(settings) / "server.json"
-    server = _read(record)
-    if server is None or start_of(server.keeper) == server.keeper_started:
-        return server
-    _clean_up(server, record)
-    return None
+    """Return the server that was started here, None where there is none, or its keeper is dead."""
+    folder = server_folder(settings)
+    return _read(folder / "server.json") if is_kept(folder) else None
+
+
+def _found(settings: Settings) -> Server | None:
+    """The same for who holds the start lock: what a crash has left of one is removed."""
+    folder = server_folder(settings)
+    server = _read(folder / "server.json")
+    if server is not None and not is_kept(folder):
+        _clean_up(server, folder)
+        return None
+    return server
 
 
 def in_use(settings: Settings) -> bool:
@@ -136,7 +117,7 @@ def stop(settings: Settings) -> bool:
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder / "start.lock", no_report):
-        server = running(settings)
+        server = _found(settings)
         if server is None:
             return False
         if in_use(settings):
@@ -144,17 +125,27 @@ def stop(settings: Settings) -> bool:
                 f"The local server is in use: somebody is asking {server.model}.",
                 "Wait for that run, or stop it first.",
             )
-        _stop(server, folder / "server.json")
+        _stop(server, folder)
         return True
 
 
-def start_of(process: int) -> str:
-    """Return when a process was started, by the kernel's clock; "" where there is none that runs."""
-    try:
-        found = psutil.Process(process)
-        return "" if found.status() == psutil.STATUS_ZOMBIE else str(found.create_time())
-    except psutil.Error:
-        return ""
+def is_kept(folder: Path) -> bool:
+    """Whether the keeper of a folder's server lives: it holds a lock until it ends, however it ends."""
+    file = folder / "keeper.lock"
+    if not file.exists():
+        return False
+    with open(file, "a+b") as lock:
+        return not _try_lock(lock)
+
+
+def _check_revision(settings: Settings, model: str, revision: str) -> None:
+    """A recipe of other files than those that would be served now would get the answers of the wrong model."""
+    here = settings.extract.revision or revision_of(model)
+    if here and here != revision:
+        raise CgragError(
+            f"The recipe asks {model} of the revision {revision or 'unknown'}; here it is {here}.",
+            "Ask the one that is here: unset CGRAG_EXTRACT__RECIPE.      Or put the other files in its place.",
+        )
 
 
 def _make_room(settings: Settings, server: Server, users: Any, model: str) -> None:
@@ -164,46 +155,56 @@ def _make_room(settings: Settings, server: Server, users: Any, model: str) -> No
             "Wait for that run, stop it, or use a server of your own: CGRAG_SERVE__FOLDER=…",
         )
     fcntl.flock(users, fcntl.LOCK_SH)
-    _stop(server, server_folder(settings) / "server.json")
+    _stop(server, server_folder(settings))
 
 
-def _start(settings: Settings, model: str, report: Reporter) -> Server:
+def _start(settings: Settings, model: str, revision: str, report: Reporter) -> Server:
     if find_spec("vllm") is None:
         raise CgragError(
             "No model server is set, and vLLM is not installed here, so no chunk can be asked about.",
             "Install it:  make run      or name a server: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, "
             "comma-separated, share the work).",
         )
+    if settings.serve.port and not is_free(settings.serve.port):
+        raise _taken(settings.serve.port)
     files = model_files(settings, model, report)
     progress = report(_STARTING.format(model), "seconds")
     for _ in range(_PORT_TRIES):
-        port = settings.serve.port or _free_port()
-        server, reason = _started(settings, model, files, port, progress)
+        port = settings.serve.port or free_port()
+        server, reason = _started(settings, model, revision, files, port, progress)
         if server is not None:
             return server
         if "address already in use" not in reason.lower():
             break
         if settings.serve.port:
-            raise CgragError(
-                f"The port {port} is taken, so the model server does not start.",
-                "Use another:  CGRAG_SERVE__PORT=0 takes one that is free.",
-            )
-    told, remedy = next(
-        ((told, remedy) for pattern, told, remedy in _REASONS if pattern.search(reason)),
-        (_last_error(reason), f"See its log: {log_file(settings)}"),
-    )
+            raise _taken(port)
+    told, remedy = why(reason, f"See its log: {log_file(settings)}")
     raise CgragError(f"The model server did not start with {model}: {told}.", f"{remedy}  (log: {log_file(settings)})")
 
 
-def _started(settings: Settings, model: str, files: str, port: int, progress: Progress) -> tuple[Server | None, str]:
+def _taken(port: int) -> CgragError:
+    return CgragError(
+        f"The port {port} is taken, so the model server does not start.",
+        "Use another:  CGRAG_SERVE__PORT=0 takes one that is free.",
+    )
+
+
+def _started(
+    settings: Settings, model: str, revision: str, files: str, port: int, progress: Progress
+) -> tuple[Server | None, str]:
     """Start a keeper and wait until its server answers; return why it does not."""
     folder = server_folder(settings)
     url = f"http://127.0.0.1:{port}/v1"
     spec = {
-        "command": ["env", _mark(folder), *_environment(files), *_command(settings, model, files, port)],
+        "command": [
+            "env",
+            mark_of(folder),
+            *environment_of(files),
+            *command_of(settings, model, revision, files, port),
+        ],
         "idle": settings.serve.idle,
         "folder": str(folder),
-        "server": {"url": url, "model": model, "identity": _identity(settings, model)},
+        "server": {"url": url, "model": model, "identity": identity_of(settings, model, revision)},
     }
     log_file(settings).write_bytes(b"")
     command = [sys.executable, "-m", "pipelines.serve.keeper", json.dumps(spec)]
@@ -211,7 +212,7 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: Pr
     keeper, begun = int(said), time.monotonic()
     try:
         while time.monotonic() - begun < settings.serve.start:
-            if not start_of(keeper):
+            if not is_kept(folder):
                 return None, _log_of(settings)
             server = _read(folder / "server.json")
             if server and server.keeper == keeper and _answers(url):
@@ -219,22 +220,27 @@ def _started(settings: Settings, model: str, files: str, port: int, progress: Pr
             progress(int(time.monotonic() - begun), None)
             time.sleep(_POLL_SECONDS)
     except BaseException:
-        _end(keeper)
+        _end(keeper, folder)
         raise
-    _end(keeper)
+    _end(keeper, folder)
     return None, f"Error: it did not answer within {settings.serve.start:g} s"
 
 
-def _wait_for(settings: Settings, server: Server, progress: Progress) -> None:
-    begun = time.monotonic()
+def _waited_for(settings: Settings, server: Server, progress: Progress) -> Server | None:
+    """Wait until a server answers; None if it ends before it does."""
+    begun, folder = time.monotonic(), server_folder(settings)
     while not _answers(server.url):
-        if not start_of(server.keeper) or time.monotonic() - begun > settings.serve.start:
+        if not is_kept(folder):
+            _clean_up(server, folder)
+            return None
+        if time.monotonic() - begun > settings.serve.start:
             raise CgragError(
-                f"The model server does not answer: {_last_error(_log_of(settings))}.",
+                f"The model server does not answer: {last_error(_log_of(settings))}.",
                 f"Stop it, then run again:  cgrag llm down  (log: {log_file(settings)})",
             )
         progress(int(time.monotonic() - begun), None)
         time.sleep(_POLL_SECONDS)
+    return server
 
 
 def _read(record: Path) -> Server | None:
@@ -245,51 +251,14 @@ def _read(record: Path) -> Server | None:
         return None
 
 
-def _end(keeper: int) -> None:
-    """Ask a keeper to end, and wait until it has."""
-    with suppress(ProcessLookupError):
-        os.kill(keeper, signal.SIGTERM)
+def _end(keeper: int, folder: Path) -> None:
+    """Ask a keeper that lives to end, and wait until it has."""
+    if is_kept(folder):
+        with suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
-    while start_of(keeper) and time.monotonic() < deadline:
+    while is_kept(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-
-
-def _command(settings: Settings, model: str, files: str, port: int) -> list[str]:
-    serve = settings.serve
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
-    command += ["--model", files, "--served-model-name", model, "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--max-model-len", str(_context(files, serve.context))]
-    if settings.extract.revision and not Path(files).is_dir():
-        command += ["--revision", settings.extract.revision]
-    if not has_gpu():  # compiling takes a minute at each start, and gives a tenth
-        command += ["--dtype", "bfloat16", "--enforce-eager"]
-        command += ["--kv-cache-memory-bytes", str(int(serve.cache_gib * 2**30))]
-    return command + shlex.split(serve.options)
-
-
-def _identity(settings: Settings, model: str) -> str:
-    return digest(_command(settings, model, "", 0), revision_of(model))
-
-
-def _context(files: str, wanted: int) -> int:
-    """The context asked for, or less where the model's own is shorter."""
-    config = read_record(Path(files) / "config.json") if files else None
-    own = config.get("max_position_embeddings") if config else None
-    return min(wanted, own) if isinstance(own, int) else wanted
-
-
-def _environment(files: str) -> list[str]:
-    """Variables of the server, as the command `env` takes them."""
-    more = ["VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "PYTHONWARNINGS=ignore"]
-    more += ["HF_HUB_OFFLINE=1"] if Path(files).is_dir() else []
-    more += ["VLLM_CPU_NUM_OF_RESERVED_CPU=0"] if not has_gpu() and (os.cpu_count() or 1) <= _SMALL_MACHINE else []
-    return more
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def _answers(url: str) -> bool:
@@ -302,12 +271,6 @@ def _answers(url: str) -> bool:
 
 def _log_of(settings: Settings) -> str:
     return log_file(settings).read_bytes()[-200_000:].decode("utf-8", "replace")
-
-
-def _last_error(log: str) -> str:
-    """The first cause that a log names: what comes after it is what follows from it."""
-    errors = re.findall(r"\b((?:\w*Error|\w*Exception): [^\n]{3,300})", log)
-    return errors[0].rstrip(".") if errors else "it ended without a reason"
 
 
 @contextmanager
@@ -330,38 +293,27 @@ def _try_lock(file: Any) -> bool:
     return True
 
 
-def _stop(server: Server, record: Path) -> None:
-    if start_of(server.keeper) == server.keeper_started:
-        _end(server.keeper)
-    _clean_up(server, record)
+def _stop(server: Server, folder: Path) -> None:
+    _end(server.keeper, folder)
+    _clean_up(server, folder)
 
 
-def _clean_up(server: Server, record: Path) -> None:
+def _clean_up(server: Server, folder: Path) -> None:
     """End what is left of a server: its keeper, every process of its group, and its record."""
-    if start_of(server.keeper) == server.keeper_started:
+    if is_kept(folder):
         with suppress(ProcessLookupError):
             os.kill(server.keeper, signal.SIGKILL)
-    if _is_ours(server.group, record.parent):
+    if _is_ours(server.group, folder):
         with suppress(ProcessLookupError):
             os.killpg(server.group, signal.SIGKILL)
-    record.unlink(missing_ok=True)
+    (folder / "server.json").unlink(missing_ok=True)
 
 
 def _is_ours(group: int, folder: Path) -> bool:
     """Whether a process of this group is of the server of this folder: numbers come again."""
-    name, _, value = _mark(folder).partition("=")
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            if os.getpgid(process.pid) == group:
-                return bool(process.environ().get(name) == value)
+    name, _, value = mark_of(folder).partition("=")
+    for process in psutil.process_iter(["environ"]):
+        with suppress(OSError):
+            if os.getpgid(process.pid) == group and (process.info["environ"] or {}).get(name) == value:
+                return True
     return False
-
-
-def _mark(folder: Path) -> str:
-    """A variable that all processes of the server of a folder have."""
-    return f"CGRAG_SERVER={folder}"
-
-
-def as_record(server: Server) -> dict[str, Any]:
-    """What server.json holds."""
-    return asdict(server)

@@ -21,6 +21,7 @@ from pipelines.corpus.prune import prune
 from pipelines.corpus.scan import Plan, scan, store_scan
 from pipelines.corpus.spec import parse_spec
 from pipelines.errors import CgragError
+from pipelines.extract.partition import Stored
 from pipelines.graph.look_up import open_graph
 from pipelines.graph.stage import make_graph
 from pipelines.graph.store import read_generation
@@ -59,7 +60,7 @@ class Build:
         build_edges(self.layout, self.settings.code, current_facts(self.layout, self.chunked))
 
     def graph(self) -> None:
-        make_graph(self.layout, self.chunked, {}, self.settings)
+        make_graph(self.layout, self.chunked, Stored(), self.settings)
 
 
 def edit(root: Path, kind: str, chance: random.Random) -> None:

@@ -112,7 +112,7 @@ def main() -> None:
     settings = load_settings()
     recipe = recipe_of(settings)
     asked, others = (sample(settings, recipe, seed, CHUNKS_ASKED) for seed in (1, 2))
-    with lease(settings, recipe.model) as url:
+    with lease(settings, recipe.model, recipe.revision) as url:
         asyncio.run(through_vllm(settings, url, [recipe.canary()]))
         prefill, _ = asyncio.run(through_vllm(settings, url, [request for _, request in others], 1))
         seconds, replies = asyncio.run(through_vllm(settings, url, [request for _, request in asked]))

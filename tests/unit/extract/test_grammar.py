@@ -23,6 +23,11 @@ GEOGRAPHY = Taxonomy(
     ],
 )
 BARE = Taxonomy(version="1", types=[NodeType(name="Thing", definition="x")])
+UNEVEN = Taxonomy(
+    version="1",
+    types=[NodeType(name="Fn", definition="x"), NodeType(name="EnvironmentVariableOfAProcess", definition="x")],
+    relations=[RelationType(name="USES", definition="x", heads=["Fn"])],
+)
 BYTES = [bytes([value]) for value in range(256)] + [b"<end>"]
 names = st.lists(
     st.text(st.sampled_from('ab_C.é中🚀"\\ {}|'), min_size=1, max_size=8).filter(lambda name: name.strip() == name),
@@ -30,7 +35,7 @@ names = st.lists(
     max_size=6,
     unique=True,
 )
-taxonomies = st.sampled_from([TAXONOMY, GEOGRAPHY, BARE])
+taxonomies = st.sampled_from([TAXONOMY, GEOGRAPHY, BARE, UNEVEN])
 
 
 @cache

@@ -160,7 +160,7 @@ def test_l02_the_graph_of_the_good_chunks_is_built_and_completed_later(told, tmp
 def test_more_failures_than_allowed_keep_the_last_graph_unless_overridden_for_a_reason(told):
     corpus = told("l02", {})
     before = graph_record(corpus.home.layout)["generation"]
-    with FakeModel(lambda text: {"status": 400} if "MARK_d0" in text else {"content": []}) as model:
+    with FakeModel(lambda text: {"status": 400} if "MARK_d0" in text else {"content": [["Shared", "Thing"]]}) as model:
         corpus.options["llm_urls"] = [model.url]
         corpus.change(revision="2")
         with pytest.raises(CgragError, match=r"refused \(extractions\): 10 of 12 chunks") as refused:

@@ -17,11 +17,16 @@ ENTITIES = {
     "pkg/more.py::Other.load_all": {"type": "Function"},
     "pkg/more.py::platform": {"type": "Function"},
     "pkg/more.py::run_it": {"type": "Function"},
+    "pkg/more.py::setup": {"type": "Function"},
+    "setup.py": {"type": "Module"},
     "docs/use.md": {"type": "Concept"},
     "docs/use.md::Use": {"type": "Concept"},
 }
-IMPORTS = [Site("use.py", "IMPORTS", "pkg/core.py::Engine.load_all", "import", "use.py", 1, 0, 1)]
-BINDER = Binder(ENTITIES, ["docs/use.md", "pkg/core.py", "pkg/more.py"], IMPORTS)
+IMPORTS = [
+    Site("use.py", "IMPORTS", "pkg/core.py", "import", "use.py", 1, 0, 1),
+    Site("use.py", "IMPORTS", "pkg/core.py::Engine.load_all", "import", "use.py", 1, 0, 1),
+]
+BINDER = Binder(ENTITIES, IMPORTS)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,10 @@ BINDER = Binder(ENTITIES, ["docs/use.md", "pkg/core.py", "pkg/more.py"], IMPORTS
         ("run_it", "a.md", ("pkg/more.py::run_it", "unique")),
         ("use.md", "a.md", ("docs/use.md", "unique")),
         ("platform", "a.md", ("name:platform", "name")),
+        ("setup", "a.md", ("name:setup", "name")),
+        ("setup", "pkg/more.py", ("pkg/more.py::setup", "local")),
+        ("core", "use.py", ("pkg/core.py", "import")),
+        ("py", "use.py", ("name:py", "name")),
         ("engine", "a.md", ("name:engine", "name")),
         ("Use", "a.md", ("name:use", "name")),
     ],
@@ -52,13 +61,15 @@ def test_the_id_of_a_name_keeps_what_tells_names_apart():
 
 FILES = {
     "core.py": "class Engine:\n    def load_all(self):\n        return run_it()\n\n\ndef run_it():\n    return 1\n",
-    "use.md": "# Guide\n\nThe Engine class uses run_it, as Paged Attention does.\n",
+    "use.md": "# Guide\n\nThe Engine class uses run_it, as Paged Attention does. See tools/setup.sh.\n",
+    "tools/setup.sh": "echo\n",
 }
 SAID = [
     ["Guide", "Concept"],
     ["Engine", "Class", ["CALLS", "run_it"], ["RELATES_TO", "Paged Attention"]],
     ["run_it", "Function", ["RELATES_TO", "Engine"]],
     ["Paged Attention", "Concept", ["REFERENCES", "run_it"]],
+    ["tools/setup.sh", "Module"],
 ]
 
 
@@ -103,6 +114,7 @@ def test_no_search_sees_them_unless_all_origins_are_asked_for(built):
     assert [entity.id for entity in everything.find("Engine")] == ["core.py::Engine", "name:engine"]
     assert walk.find("Paged Attention") == []
     assert "Paged Attention" not in walk.near("Paged Attentio")
+    assert walk.find("tools/setup.sh") == walk.find("setup") == []
     assert {edge.origin for edge in walk.edges(["core.py::run_it"])} == {"parse"}
     assert {edge.origin for edge in everything.edges(["core.py::run_it"])} == {"parse", "llm"}
 

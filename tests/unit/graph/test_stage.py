@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.errors import CgragError
+from pipelines.extract.partition import Stored
 from pipelines.graph import stage
 from pipelines.graph.build import Graph
 from pipelines.graph.invariants import Refused
@@ -32,7 +33,7 @@ def small(tree, new_home):
 
 
 def make(home):
-    return make_graph(home.layout, chunk_fingerprints(home.layout, ["a", "b"]), {}, home.settings)
+    return make_graph(home.layout, chunk_fingerprints(home.layout, ["a", "b"]), Stored(), home.settings)
 
 
 def test_ids_names_and_lines_of_entities(small):

@@ -3,17 +3,21 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
+import threading
+from http.server import HTTPServer
 
 import pytest
 
 from pipelines.errors import CgragError
+from pipelines.progress import silent
 from pipelines.serve import lease as leases
-from pipelines.serve.lease import in_use, lease, log_file, running, server_folder, start_of, stop
-from pipelines.settings import PROJECT, Settings
-from tests.unit.serve.conftest import MODEL, until
+from pipelines.serve.launch import command_of, free_port, identity_of
+from pipelines.serve.lease import in_use, lease, log_file, running, server_folder, stop
+from pipelines.settings import Settings
+from tests.stub_vllm import Health
+from tests.unit.serve.conftest import MODEL, gone, until
 
 
 def worker_of(settings):
@@ -55,7 +59,7 @@ def test_it_stops_when_nobody_has_used_it_for_a_while(serving):
     settings = serving(idle=0.5)
     with lease(settings, MODEL):
         server, worker = running(settings), worker_of(settings)
-    until(lambda: start_of(server.keeper) == start_of(server.group) == start_of(worker) == "")
+    until(lambda: gone(server.keeper, server.group, worker))
     assert running(settings) is None
     assert not (server_folder(settings) / "server.json").exists()
 
@@ -66,7 +70,7 @@ def test_it_is_stopped_when_told(serving):
     with lease(settings, MODEL):
         server, worker = running(settings), worker_of(settings)
     assert stop(settings)
-    assert [start_of(process) for process in (server.keeper, server.group, worker)] == ["", "", ""]
+    assert gone(server.keeper, server.group, worker)
     assert not stop(settings)
 
 
@@ -78,10 +82,10 @@ def test_after_a_crash_nothing_is_left_and_another_is_started(serving, killed):
     for process in (server.keeper, server.group):
         if killed == "both" or process == getattr(server, killed):
             os.kill(process, signal.SIGKILL)
-    until(lambda: start_of(server.keeper) == "")
+    until(lambda: gone(server.keeper))
     with lease(settings, MODEL) as second:
         assert second != first
-        assert [start_of(process) for process in (server.keeper, server.group, worker)] == ["", "", ""]
+        assert gone(server.keeper, server.group, worker)
 
 
 @pytest.mark.parametrize(
@@ -106,14 +110,63 @@ def test_a_server_that_does_not_start_says_why(serving, log, told, remedy):
     assert not in_use(settings)
 
 
-def test_a_port_that_is_taken_is_named(serving):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        settings = serving("OSError: [Errno 98] address already in use", port=port)
-        with pytest.raises(CgragError, match=f"port {port} is taken") as error, lease(settings, MODEL):
+def test_a_port_that_is_taken_is_named_and_its_holder_is_not_mistaken_for_ours(serving):
+    with HTTPServer(("127.0.0.1", 0), Health) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        settings = serving(port=other.server_port)
+        with pytest.raises(CgragError, match=f"port {other.server_port} is taken") as error, lease(settings, MODEL):
             pass
+        other.shutdown()
     assert "CGRAG_SERVE__PORT=0" in error.value.remedy
+
+
+def test_a_free_port_that_is_taken_meanwhile_is_tried_again_elsewhere(serving, monkeypatch):
+    settings, ports = serving(), iter([1, 2, 3])
+    said = {1: "OSError: [Errno 98] address already in use", 2: "", 3: ""}
+
+    def command(settings, model, revision, files, port):
+        return [
+            sys.executable,
+            "-m",
+            "tests.stub_vllm",
+            "--port",
+            str(port),
+            "--say",
+            said[next(ports)] if port else "",
+        ]
+
+    monkeypatch.setattr(leases, "command_of", command)
+    with lease(settings, MODEL):
+        assert next(ports) == 3
+
+
+def test_a_server_that_is_not_ready_when_its_starter_dies_is_waited_for(serving, tmp_path):
+    settings = serving(when=tmp_path / "ready")
+    begin = threading.Thread(target=lambda: leases._started(settings, MODEL, "", MODEL, free_port(), silent))
+    server_folder(settings).mkdir(parents=True)
+    begin.start()
+    until(lambda: running(settings))
+    server = running(settings)
+    told = []
+
+    def report(doing, unit):
+        told.append(doing)
+        (tmp_path / "ready").touch()
+        return silent
+
+    with lease(settings, MODEL, report=report) as url:
+        assert (url, running(settings)) == (server.url, server)
+    begin.join()
+    assert told == [f"Starting a model server ({MODEL})"]
+
+
+def test_a_recipe_of_other_files_than_are_here_is_refused(serving, monkeypatch):
+    settings = serving()
+    monkeypatch.setattr(leases, "revision_of", lambda model: "new")
+    with pytest.raises(CgragError, match="of the revision old; here it is new"), lease(settings, MODEL, "old"):
+        pass
+    with lease(settings, MODEL, "new"):
+        assert running(settings)
 
 
 def test_without_vllm_and_endpoints_both_ways_out_are_told(serving, monkeypatch):
@@ -125,13 +178,20 @@ def test_without_vllm_and_endpoints_both_ways_out_are_told(serving, monkeypatch)
     assert "CGRAG_LLM_URLS" in error.value.remedy
 
 
-def test_the_real_command_serves_on_loopback_alone(monkeypatch, tmp_path):
+def test_the_real_command_serves_on_loopback_alone(tmp_path):
     settings = Settings(serve={"options": "--max-num-seqs 7", "context": 4096})
-    command = leases._command(settings, "name", str(tmp_path), 123)
+    command = command_of(settings, "name", "r1", str(tmp_path), 123)
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--max-model-len") + 1] == "4096"
     assert command[-2:] == ["--max-num-seqs", "7"]
+    assert "--revision" not in command
     (tmp_path / "config.json").write_text('{"max_position_embeddings": 2048}')
-    command = leases._command(settings, "name", str(tmp_path), 123)
+    command = command_of(settings, "name", "r1", str(tmp_path), 123)
     assert command[command.index("--max-model-len") + 1] == "2048"
-    assert (PROJECT / "pipelines" / "serve" / "keeper.py").exists()
+
+
+def test_a_hub_s_model_is_served_in_its_revision_and_another_is_another_server():
+    settings = Settings()
+    command = command_of(settings, "hub/name", "r1", "hub/name", 123)
+    assert command[command.index("--revision") + 1] == "r1"
+    assert identity_of(settings, "hub/name", "r1") != identity_of(settings, "hub/name", "r2")
