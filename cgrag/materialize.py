@@ -124,8 +124,9 @@ class Materializer:
                     config = {"ask": "listed", "chunks": [chunk for ids in plan.wanted.values() for chunk in ids]}
         for first, last in ranges(self._synced_keys(instance), sorted(keys)):
             self._execute(job, instance, "extractions", first, last, config)
-        left = self._state("extractions", select) if keys else None  # tables with a chunk of the same text elsewhere
-        for first, last in ranges(self._synced_keys(instance), self._wanted(left.todo, partitions) if left else []):
+        left = self._state("extractions", select) if keys else None
+        again = [key for key in self._wanted(left.todo, partitions) if key not in left.failed] if left else []
+        for first, last in ranges(self._synced_keys(instance), again):  # they have chunks of the same text as others
             self._execute(job, instance, "extractions", first, last, {"ask": "none"})
         return bool(keys)
 

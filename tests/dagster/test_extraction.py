@@ -75,9 +75,9 @@ def extraction_runs(instance) -> int:
     return sum(dg.AssetKey("extractions") in (run.asset_selection or ()) for run in instance.get_runs())
 
 
-def statuses(home):
+def statuses(home, name=""):
     rows = [row for key in load_plan(home.layout) for row in stored_rows(home.layout, key)]
-    return [row["status"] for row in sorted(rows, key=lambda row: row["path"])]
+    return [row["status"] for row in sorted(rows, key=lambda row: row["path"]) if row["path"].endswith(name)]
 
 
 def state(home):
@@ -387,3 +387,14 @@ def test_an_order_for_nothing_builds_what_a_plain_run_would(built, home, fake, r
     assert home.settings.llm_urls
     with pytest.raises(CgragError, match="no partition 'x'"):
         plan_extraction(home.settings, load_plan(home.layout), Order(partitions=("x",)))
+
+
+def test_a_chunk_of_the_same_text_elsewhere_has_its_answer_at_once(built, home, fake, cli):
+    text = "# Same\n\nThe Thing is Shared.\n"
+    write_tree(built, {"a/same.md": text, "c/same.md": text})
+    cli("run")
+    chunks = sorted((row["chunk_id"], row["path"]) for row in home.rows("chunks"))
+    most = 1 + next(number for number, (_, path) in enumerate(chunks) if path.endswith("same.md"))
+    assert cli("run", "--llm-chunks", str(most)).code == 0
+    assert statuses(home, "same.md") == ["ok", "ok"]
+    assert "Nothing to do" in cli("run").err
