@@ -16,7 +16,7 @@ _SMALL_MACHINE = 4
 _TOO_SMALL = (
     "Give it less: CGRAG_SERVE__CACHE_GIB=1, CGRAG_SERVE__CONTEXT=4096, or a smaller model: CGRAG_EXTRACT__MODEL=…"
 )
-REASONS = (
+_REASONS = (
     (
         re.compile(r"out of memory|MemoryError|Available memory on node|No available memory|cannot allocate", re.I),
         "there is not enough memory",
@@ -38,6 +38,7 @@ REASONS = (
 
 
 def command_of(settings: Settings, model: str, revision: str, files: str, port: int) -> list[str]:
+    """The command that serves a model's files (a folder, or a hub's name) on loopback."""
     serve = settings.serve
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", files, "--served-model-name", model, "--host", "127.0.0.1", "--port", str(port)]
@@ -90,7 +91,7 @@ def free_port() -> int:
 
 def why(log: str, otherwise: str) -> tuple[str, str]:
     """Return why a server did not start, by its log, and what mends it."""
-    for pattern, told, remedy in REASONS:
+    for pattern, told, remedy in _REASONS:
         if pattern.search(log):
             return told, remedy
     return last_error(log), otherwise
