@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from cgrag.cli.output import Json, ShellProgress, console, errors, names_in, plain, print_json, shown_progress
+from cgrag.cli.output import Json, console, errors, names_in, plain, print_json, shown_progress
 
 if TYPE_CHECKING:
     from pipelines.evaluate.evaluation import Evaluation, Row
@@ -33,8 +33,7 @@ def evaluate(
     ks = _numbers(k)
     if not 0 < min_coverage <= 1:
         raise typer.BadParameter("it must be above 0 and at most 1", param_hint="--min-coverage")
-    with shown_progress() as bars:
-        bars.append(ShellProgress("Asking", "questions"))
+    with shown_progress() as report:
         found = evaluate_file(
             load_settings(),
             questions,
@@ -43,7 +42,7 @@ def evaluate(
             ks=ks,
             min_coverage=min_coverage,
             results=results,
-            progress=bars[0],
+            progress=report("Asking", "questions"),
         )
     _tell(found.findings)
     if json:
@@ -76,9 +75,8 @@ def search_dataset(
     assert open_mode is not None
     places = load_places(settings, load_index(settings))
     asked = read_texts(questions, places)
-    with shown_progress() as bars:
-        bars.append(ShellProgress("Asking", "questions"))
-        bench = Bench(settings, places, asked, open_mode(settings), bars[0])
+    with shown_progress() as report:
+        bench = Bench(settings, places, asked, open_mode(settings), report("Asking", "questions"))
         rankings = bench.handed_over(arm, k)
     about = {"k": k, "mode": mode, "arm": arm, "corpus": places.corpus, "generation": places.generation}
     write_results(out, asked, rankings, **about)

@@ -7,7 +7,6 @@ import typer
 from cgrag.cli.output import Json, console, errors, print_json, shown_progress
 
 if TYPE_CHECKING:
-    from cgrag.cli.output import ShellProgress
     from pipelines.serve.lease import Server
     from pipelines.settings import Settings
 
@@ -20,7 +19,6 @@ app = typer.Typer(
 @app.command()
 def up(json: Json = False) -> None:
     """Start the server, or find the one that runs, and print its address."""
-    from cgrag.cli.output import ShellProgress
     from pipelines.extract.client import shown_url
     from pipelines.extract.recipe import active_recipe
     from pipelines.serve.lease import lease
@@ -29,14 +27,7 @@ def up(json: Json = False) -> None:
     settings = load_settings()
     if settings.llm_urls:
         errors.print(f"CGRAG_LLM_URLS is set ({', '.join(map(shown_url, settings.llm_urls))}): runs ask there.")
-    with shown_progress() as bars:
-
-        def report(doing: str, unit: str) -> "ShellProgress":
-            for bar in bars:
-                bar.close()
-            bars[:] = [ShellProgress(doing, unit)]
-            return bars[0]
-
+    with shown_progress() as report:
         recipe = active_recipe(settings)
         with lease(settings, recipe.model, recipe.revision, report):
             pass

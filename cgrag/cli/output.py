@@ -13,6 +13,8 @@ from rich.console import Console
 if TYPE_CHECKING:
     import rich.progress
 
+    from pipelines.progress import Reporter
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -92,11 +94,18 @@ def _bar() -> "rich.progress.Progress":
 
 
 @contextmanager
-def shown_progress() -> Iterator[list[ShellProgress]]:
-    """Yield a list that keeps every bar made inside, all of them closed at the end."""
+def shown_progress() -> Iterator["Reporter"]:
+    """Yield what starts a bar in place of the last one; the one that is left at the end is closed."""
     bars: list[ShellProgress] = []
+
+    def report(doing: str, unit: str) -> ShellProgress:
+        for bar in bars:
+            bar.close()
+        bars[:] = [ShellProgress(doing, unit)]
+        return bars[0]
+
     try:
-        yield bars
+        yield report
     finally:
         for bar in bars:
             bar.close()

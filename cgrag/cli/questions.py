@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cgrag.cli.output import Json, ShellProgress, errors, print_json, shown_progress
+from cgrag.cli.output import Json, errors, print_json, shown_progress
 
 _WANTS = {"docs": "docs with sections or links of use", "structural": "Python whose calls and bases jedi knows"}
 app = typer.Typer(help="Question sets of this corpus.", no_args_is_help=True)
@@ -36,9 +36,8 @@ def make(
         raise typer.BadParameter(f"the kinds are docs and structural, not {kind!r}", param_hint="--kind")
     settings = load_settings()
     if kind == "structural":
-        with shown_progress() as bars:
-            bars.append(ShellProgress("Asking jedi", "questions"))
-            made = structural_set(settings, seed, per_kind, bars[0])
+        with shown_progress() as report:
+            made = structural_set(settings, seed, per_kind, report("Asking jedi", "questions"))
     else:
         layout = Layout(settings.home)
         made = synthetic_questions(settings, chunk_fingerprints(layout, load_plan(layout)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from cgrag.cli.output import Json, ShellProgress, errors, names_in, print_json, shown_progress
+from cgrag.cli.output import Json, errors, names_in, print_json, shown_progress
 
 if TYPE_CHECKING:
     from pipelines.extract.plan import ExtractionPlan, Order
@@ -87,14 +87,7 @@ def _materialize(
     stale_assets([], select)
     spec = parse_spec(corpus) if corpus else held_spec(layout)
     check_home(layout, spec)
-    with shown_progress() as bars:
-
-        def report(doing: str, unit: str) -> ShellProgress:
-            for bar in bars:
-                bar.close()
-            bars[:] = [ShellProgress(doing, unit)]
-            return bars[0]
-
+    with shown_progress() as report:
         errors.print(f"Corpus {spec.text} in {settings.home}")
         found = scan_corpus(spec, settings, report)
         if found.note:
