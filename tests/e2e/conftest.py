@@ -1,6 +1,7 @@
 """The real corpus, indexed once per session by the real command."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,6 +29,16 @@ def cgrag_in(home: Path) -> Cgrag:
         return done
 
     return run
+
+
+def stop_group(process: subprocess.Popen[str]) -> None:
+    """End a server and its children by Ctrl-C, or by force where that is ignored, as it is behind `nohup … &`."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 @pytest.fixture(scope="session")

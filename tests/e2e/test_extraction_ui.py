@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import PROJECT, cgrag_in
+from tests.e2e.conftest import PROJECT, cgrag_in, stop_group
 from tests.extraction import docs
 from tests.fake_model import MODEL, FakeModel
 from tests.support import write_tree
@@ -65,8 +64,7 @@ def page(tmp_path: Path, settings: dict[str, str]):
                 yield page
                 browser.close()
         finally:
-            os.killpg(process.pid, signal.SIGINT)
-            process.communicate()
+            stop_group(process)
 
 
 def test_one_failed_partition_of_three_is_red_until_it_is_resumed(

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.state import ASSETS, ON_REQUEST
-from tests.e2e.conftest import PROJECT
+from tests.e2e.conftest import PROJECT, stop_group
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PICTURES = os.environ.get("CGRAG_TEST_PICTURES")  # a folder: the pictures of the README are made by this test
@@ -43,8 +42,7 @@ def ui(vllm_home: Path) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
-            os.killpg(process.pid, signal.SIGINT)
-            process.communicate()
+            stop_group(process)
 
 
 @pytest.fixture(scope="module")
