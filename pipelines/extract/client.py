@@ -15,15 +15,15 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CgragError
-from pipelines.extract.recipe import Recipe
+from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Recipe
 from pipelines.settings import Settings
 
 MOST_BYTES = 4_000_000
 """A longer body is cut off: no answer that was asked for has so much."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_WAIT = 60.0
-_CHARACTERS_PER_TOKEN, _CHUNK_TOKENS = 4, 700
-"""Of a usual prompt and chunk: a server whose context is too small for these is refused at once."""
+_CHUNK_TOKENS = 700
+"""Of a usual chunk: a server whose context is too small for the prompt and this is refused at once."""
 _REST_SECONDS = 5.0
 """An endpoint that could not be reached is left alone for so long, if there is another."""
 _URLS_REMEDY = "Name it: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, comma-separated, share the work)."
@@ -215,7 +215,7 @@ class ModelClient:
                 f"The model server {endpoint.url} refuses requests: {reply.status}: {reply.detail}.",
                 "See the server's log; the model's name and its context length are the usual causes.",
             )
-        prompt = (reply.prompt_tokens or len(recipe.system) // _CHARACTERS_PER_TOKEN) + _CHUNK_TOKENS
+        prompt = (reply.prompt_tokens or len(recipe.system) // CHARACTERS_PER_TOKEN) + _CHUNK_TOKENS
         if context is not None and context < prompt + recipe.max_tokens:
             raise CgragError(
                 f"The model server {endpoint.url} takes {context:,} tokens of prompt and answer together; a prompt of "

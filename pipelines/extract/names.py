@@ -83,19 +83,13 @@ def find_name(text: str, name: str) -> list[int]:
     return found
 
 
-def names_in(text: str, most: int = MOST) -> list[str]:
-    """Return the names that a text offers, at most `most` (the most salient), in the order of their first place.
-
-    >>> names_in("The `LoRAManager` of vLLM calls load_adapter; see [the kernels](punica.md).")
-    ['LoRAManager', 'vLLM', 'load_adapter', 'the kernels', 'punica.md']
-    """
-    return [name for _, name in sorted(ranked_names(text)[:most])]
-
-
 def ranked_names(text: str) -> list[tuple[int, str]]:
     """Return (first place, name) of the names that a text offers, the most salient first, at most `MOST`.
 
     Salient is what is often named, or marked: as code, by a link, in a heading, by its definition.
+
+    >>> ranked_names("Of vLLM, the `LoRAManager` calls load_adapter; see [the kernels](punica.md).")
+    [(14, 'LoRAManager'), (65, 'punica.md'), (52, 'the kernels'), (3, 'vLLM'), (33, 'load_adapter')]
     """
     first: dict[str, int] = {}
     weights: Counter[str] = Counter()
@@ -132,7 +126,7 @@ def _offers(text: str) -> Iterator[tuple[str, int, int]]:
             yield match[1], match.start(1), 1
     for match in _IDENTIFIER.finditer(text):
         name = match[0].removeprefix("self.").removeprefix("cls.")
-        if _is_identifier(name):
+        if is_identifier(name):
             yield name, match.end() - len(name), 1
     for start, end in _capitalised(text):
         yield text[start:end], start, 1
@@ -154,7 +148,7 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _is_identifier(word: str) -> bool:
+def is_identifier(word: str) -> bool:
     """Whether a word of a text is written as code is: with an underscore, a dot, or a capital inside."""
     return "_" in word.strip("_") or "." in word or word[1:] != word[1:].lower()
 

@@ -96,11 +96,15 @@ def manifest_of(fingerprint: str, key: str, recipe: Recipe, settings: ExtractSet
 
 def is_current(layout: Layout, key: str, recipe: Recipe, settings: ExtractSettings, fingerprint: str | None) -> bool:
     """Whether the stored table is of these chunks, this recipe and this policy."""
-    if fingerprint is None:
-        return False
+    return fingerprint is not None and _current_manifest(layout, key, recipe, settings, fingerprint) is not None
+
+
+def _current_manifest(
+    layout: Layout, key: str, recipe: Recipe, settings: ExtractSettings, fingerprint: str
+) -> dict[str, Any] | None:
     wanted = manifest_of(fingerprint, key, recipe, settings)
     stored = read_manifest(layout.partition(key, "extractions")) or {}
-    return {name: stored.get(name) for name in wanted} == wanted
+    return stored if {name: stored.get(name) for name in wanted} == wanted else None
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,7 @@ def stored_extractions(layout: Layout, recipe: Recipe, settings: ExtractSettings
     found: dict[str, str] = {}
     asked = failed = 0
     for key, fingerprint in chunks.items():
-        if is_current(layout, key, recipe, settings, fingerprint):
-            manifest = read_manifest(layout.partition(key, "extractions")) or {}
+        if manifest := _current_manifest(layout, key, recipe, settings, fingerprint):
             found |= {key: manifest["found"]} if manifest.get("found") else {}
             asked, failed = asked + manifest.get("asked", 0), failed + manifest.get("failed", 0)
     return Stored(found, asked, failed)

@@ -8,13 +8,12 @@ from pathlib import Path
 from pipelines.corpus.scan import Plan
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview
-from pipelines.extract.recipe import Recipe, active_recipe
+from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Recipe, active_recipe
 from pipelines.extract.stats import measure
 from pipelines.layout import Layout
 from pipelines.settings import Settings
 from pipelines.tables import CHUNKS, read_table
 
-_CHARACTERS_PER_TOKEN = 4
 _SEED = 0
 
 
@@ -101,7 +100,7 @@ def _estimated(layout: Layout, wanted: Mapping[str, list[str]], recipe: Recipe) 
         kept, table = set(ids), read_table(layout.partition(key, "chunks"), CHUNKS)
         spans = zip(table["chunk_id"].to_pylist(), table["start"].to_pylist(), table["end"].to_pylist(), strict=True)
         characters += sum(end - start + len(recipe.system) for chunk, start, end in spans if chunk in kept)
-    return characters // _CHARACTERS_PER_TOKEN
+    return characters // CHARACTERS_PER_TOKEN
 
 
 def _subset(settings: Settings, layout: Layout, plan: Plan, order: Order) -> tuple[set[str], str]:

@@ -30,6 +30,8 @@ PROMPT = Path(__file__).with_name("prompt.txt")
 CANARY = "cgrag canary: write one sentence about the sea, and no JSON."
 _CANARY_NAME = "Qorvex9Zyl"
 _SHORTEST_SPLIT = 400
+CHARACTERS_PER_TOKEN = 4
+"""Of prose and code, roughly, where no tokenizer is at hand."""
 _KEPT = 2_000
 _ENDING = 2
 """Tokens beside the answer's own: its end, and one to spare."""
@@ -227,7 +229,8 @@ def load_prompt(path: Path | None = None) -> str:
 def _check_example(example: Example, taxonomy: Taxonomy, file: Path | None) -> None:
     try:
         said = read_answer(example.text, written(example.answer), taxonomy)
-        wrong = f"{said.ungrounded + said.junk} names and {said.refused} relations" if _is_flawed(said) else ""
+        names = said.ungrounded + said.junk
+        wrong = f"{names} names and {said.refused} relations" if names or said.refused else ""
     except InvalidAnswer as error:
         wrong = str(error)
     if wrong:
@@ -235,10 +238,6 @@ def _check_example(example: Example, taxonomy: Taxonomy, file: Path | None) -> N
             f"The example of the taxonomy {file or 'of cgrag'} is against the taxonomy itself: {wrong}.",
             "Mend its answer: every name stands in its text, every relation keeps the rules.",
         )
-
-
-def _is_flawed(said: Answer) -> bool:
-    return bool(said.ungrounded + said.junk + said.refused)
 
 
 def active_recipe(settings: Settings) -> Recipe:

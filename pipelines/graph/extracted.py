@@ -6,11 +6,10 @@ none gives any, it stays a name. The rule is kept as the binding:
 - qualified: it is a symbol's id, its dotted path, or a file's path;
 - local: a symbol of the file that it stands in has that name;
 - import: that file imports a symbol of that name;
-- unique: one symbol of the corpus, or one file, has that name, and it is written as code is.
+- unique: one symbol of the corpus, or one file, has that name, and it is written as only code is.
 """
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,13 +17,12 @@ from typing import Any
 
 from pipelines.chunking.lines import Lines
 from pipelines.code.link import Site
+from pipelines.extract.names import is_identifier
+from pipelines.graph.names import module_name, name_id
 
 _PARTS = re.compile(r"[./:]")
-NAME = "name:"
-"""Begins the ids of entities that are names and nothing else."""
 BINDINGS = ("qualified", "local", "import", "unique", "name")
 """The surest first; an edge has the weaker of its ends'."""
-Rows = list[dict[str, Any]]
 
 
 @dataclass
@@ -36,15 +34,6 @@ class Extracted:
     mentions: set[tuple[Any, ...]] = field(default_factory=set)
     """(entity, chunk, "extraction", start, end, line, text)"""
     sites: list[Site] = field(default_factory=list)
-
-
-def name_id(name: str) -> str:
-    """The id of a name: what differs in Unicode's form, case or outer blanks is one, what differs in a mark is not.
-
-    >>> name_id("C++"), name_id(" c++") == name_id("C++"), name_id("C#") == name_id("C")
-    ('name:c++', True, False)
-    """
-    return NAME + unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).strip().casefold())
 
 
 class Binder:
@@ -62,7 +51,7 @@ class Binder:
                 self._everywhere[path.rpartition("/")[2]].add(id)
             if entity["type"] == "Concept":
                 continue
-            dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            dotted = module_name(path)
             self._qualified[f"{dotted}.{name}" if symbol else dotted].add(id)
             if symbol:
                 for called in {name, name.rpartition(".")[2]}:
@@ -70,8 +59,8 @@ class Binder:
                     self._everywhere[called].add(id)
         for site in imports:
             module, symbol, name = site.target.partition("::")
-            stem = module.removesuffix("/__init__.py").rpartition("/")[2].removesuffix(".py")
-            self._imported[site.path, name.rpartition(".")[2] if symbol else stem].add(site.target)
+            dotted = name if symbol else module_name(module)
+            self._imported[site.path, dotted.rpartition(".")[2]].add(site.target)
 
     def bind(self, name: str, path: str) -> tuple[str, str]:
         """Return (entity, binding) of a name that stands in a file."""
@@ -79,7 +68,7 @@ class Binder:
             ("qualified", self._qualified.get(name) if _PARTS.search(name) else None),
             ("local", self._local.get((path, name))),
             ("import", self._imported.get((path, name))),
-            ("unique", self._everywhere.get(name) if _is_distinct(name) else None),
+            ("unique", self._everywhere.get(name) if is_identifier(name) else None),
         )
         for binding, found in rules:
             if found:
@@ -98,14 +87,17 @@ def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, A
     for row in rows:
         chunk = chunks[row["chunk_id"]]
         lines = Lines(chunk["text"])
+
+        def line_of(start: int, lines: Lines = lines, chunk: Mapping[str, Any] = chunk) -> int:
+            return int(chunk["start_line"]) + lines.number(start - chunk["start"]) - 1
+
         ends: dict[str, tuple[str, str]] = {}
         for entity in row["entities"]:
             name = entity["name"]
             ends[name] = id, binding = binder.bind(name, row["path"])
             for start in entity["starts"]:
                 end = start + len(name)
-                line = chunk["start_line"] + lines.number(start - chunk["start"]) - 1
-                found.mentions.add((id, row["chunk_id"], "extraction", start, end, line, name))
+                found.mentions.add((id, row["chunk_id"], "extraction", start, end, line_of(start), name))
             if binding == "name":
                 spelt[id][name] += len(entity["starts"])
                 types[id][entity["type"]] += 1
@@ -115,17 +107,11 @@ def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, A
             if source == target:
                 continue
             start = first[relation["source"]]
-            line = chunk["start_line"] + lines.number(start - chunk["start"]) - 1
             weaker = max(one, other, key=BINDINGS.index)
             end = start + len(relation["source"])
-            found.sites.append(Site(source, relation["type"], target, weaker, row["path"], line, start, end))
+            found.sites.append(Site(source, relation["type"], target, weaker, row["path"], line_of(start), start, end))
     found.names = {id: (_most(names)[0], _most(types[id])) for id, names in spelt.items()}
     return found
-
-
-def _is_distinct(name: str) -> bool:
-    """Whether a name is written as only code is: a plain word that one function has means what the language means."""
-    return "_" in name.strip("_") or "." in name or name[1:] != name[1:].lower()
 
 
 def _most(counts: Counter[str]) -> list[str]:

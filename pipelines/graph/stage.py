@@ -78,21 +78,21 @@ def make_graph(layout: Layout, chunks: Mapping[str, str], extractions: Stored, s
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
     write_store(layout.graph_store, tables, current)
-    types, relations = counted(graph.entities, "type"), counted(graph.edges, "relation")
+    types = counted(graph.entities, "type")
+    relations, origins = counted(graph.edges, "relation"), counted(graph.edges, "origin")
     record = {
         **inputs,
         "generation": current,
         "symbols": _symbols(graph),
         "entities_by_type": types,
         "edges_by_relation": relations,
-        "edges_by_origin": counted(graph.edges, "origin"),
+        "edges_by_origin": origins,
         "mentions": graph.mentions.num_rows,
         "override": settings.graph_override,
     }
     write_json(layout.graph_record, record)
-    by_origin = counted(graph.edges, "origin")
     preview = graph.edges.slice(0, 8).to_pylist()
-    return GraphResult(current, types, relations, by_origin, graph.mentions.num_rows, preview)
+    return GraphResult(current, types, relations, origins, graph.mentions.num_rows, preview)
 
 
 def _symbols(graph: Graph) -> int:

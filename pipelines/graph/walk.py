@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.graph.extracted import name_id
-from pipelines.graph.names import search_key
+from pipelines.graph.names import name_id, search_key
 
 MOST_PATHS = 20
 """Of equally short paths, those returned."""

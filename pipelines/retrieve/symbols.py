@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from pipelines.graph.names import module_name
+
 MOST_CANDIDATES = 3
 """A name of more symbols is no place to start from."""
 _CODE = ("Function", "Class", "Module")
@@ -70,8 +72,7 @@ class Symbols:
         last = dotted.rpartition(".")[2]
         found = []
         for symbol in self._by_last.get(last, []):
-            module = symbol.path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
-            full = f".{module}.{symbol.name}"
+            full = f".{module_name(symbol.path)}.{symbol.name}"
             if full.endswith(f".{dotted}") and dotted.count(".") > symbol.name.count("."):
                 found.append(symbol)
         return found

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import IO, Any
 
 from pipelines.serve.lease import Server
+from pipelines.serve.locks import is_held, try_lock
 from pipelines.tables import read_record, write_json
 
 _POLL_SECONDS = 0.5
@@ -51,28 +52,17 @@ def main(spec: dict[str, Any]) -> None:
 
 
 def _keep(child: "subprocess.Popen[bytes]", folder: Path, idle: float) -> None:
-    used = time.monotonic()
-    with open(folder / "users.lock", "a+b") as users:
-        while child.poll() is None:
-            time.sleep(_POLL_SECONDS)
-            if not _is_free(users):
-                used = time.monotonic()
-            elif time.monotonic() - used > idle:
-                with open(folder / "start.lock", "a+b") as starting:
-                    if _is_free(starting, keep=True) and _is_free(users):
-                        _end(child)  # whoever comes now waits for this, and starts another
-                        return
-                used = time.monotonic()
-
-
-def _is_free(lock: Any, keep: bool = False) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    if not keep:
-        fcntl.flock(lock, fcntl.LOCK_UN)
-    return True
+    used, users = time.monotonic(), folder / "users.lock"
+    while child.poll() is None:
+        time.sleep(_POLL_SECONDS)
+        if is_held(users):
+            used = time.monotonic()
+        elif time.monotonic() - used > idle:
+            with open(folder / "start.lock", "a+b") as starting:
+                if try_lock(starting) and not is_held(users):
+                    _end(child)  # whoever comes now waits for this, and starts another
+                    return
+            used = time.monotonic()
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

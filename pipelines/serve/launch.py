@@ -43,7 +43,7 @@ def command_of(settings: Settings, model: str, revision: str, files: str, port: 
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", files, "--served-model-name", model, "--host", "127.0.0.1", "--port", str(port)]
     command += ["--max-model-len", str(_context(files, serve.context))]
-    if revision and not (files and Path(files).is_dir()):
+    if revision and not Path(files).is_dir():
         command += ["--revision", revision]
     if not has_gpu():  # compiling takes a minute at each start, and gives a tenth
         command += ["--dtype", "bfloat16", "--enforce-eager"]
@@ -53,12 +53,13 @@ def command_of(settings: Settings, model: str, revision: str, files: str, port: 
 
 def identity_of(settings: Settings, model: str, revision: str) -> str:
     """What a server is started with, but for its port and where the model's files lie."""
-    return digest(command_of(settings, model, revision, "", 0))
+    serve = settings.serve
+    return digest(model, revision, serve.context, serve.cache_gib, serve.options)
 
 
 def _context(files: str, wanted: int) -> int:
     """The context asked for, or less where the model's own is shorter."""
-    config = read_record(Path(files) / "config.json") if files else None
+    config = read_record(Path(files) / "config.json")
     own = config.get("max_position_embeddings") if config else None
     return min(wanted, own) if isinstance(own, int) else wanted
 

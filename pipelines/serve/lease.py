@@ -25,6 +25,7 @@ import psutil
 from pipelines.errors import CgragError
 from pipelines.progress import Progress, Reporter, no_report
 from pipelines.serve.launch import command_of, environment_of, free_port, identity_of, is_free, last_error, mark_of, why
+from pipelines.serve.locks import is_held, try_lock
 from pipelines.serve.models import model_files, revision_of
 from pipelines.settings import PROJECT, Settings
 from pipelines.tables import read_record
@@ -101,11 +102,7 @@ def _found(settings: Settings) -> Server | None:
 
 def in_use(settings: Settings) -> bool:
     """Whether anybody holds a lease."""
-    file = server_folder(settings) / "users.lock"
-    if not file.exists():
-        return False
-    with open(file, "a+b") as users:
-        return not _try_lock(users)
+    return is_held(server_folder(settings) / "users.lock")
 
 
 def stop(settings: Settings) -> bool:
@@ -131,11 +128,7 @@ def stop(settings: Settings) -> bool:
 
 def is_kept(folder: Path) -> bool:
     """Whether the keeper of a folder's server lives: it holds a lock until it ends, however it ends."""
-    file = folder / "keeper.lock"
-    if not file.exists():
-        return False
-    with open(file, "a+b") as lock:
-        return not _try_lock(lock)
+    return is_held(folder / "keeper.lock")
 
 
 def _check_revision(settings: Settings, model: str, revision: str) -> None:
@@ -149,7 +142,7 @@ def _check_revision(settings: Settings, model: str, revision: str) -> None:
 
 
 def _make_room(settings: Settings, server: Server, users: Any, model: str) -> None:
-    if not _try_lock(users):  # ours becomes exclusive: nobody else has one
+    if not try_lock(users):  # ours becomes exclusive: nobody else has one
         raise CgragError(
             f"The local server is in use, and serves {server.model} with other settings than are asked for ({model}).",
             "Wait for that run, stop it, or use a server of your own: CGRAG_SERVE__FOLDER=…",
@@ -278,19 +271,11 @@ def _locked(file: Path, report: Reporter) -> Iterator[None]:
     """Hold a lock; who has to wait for it is told that another run is starting or stopping the server."""
     with open(file, "a+b") as lock:
         begun, progress = time.monotonic(), None
-        while not _try_lock(lock):
+        while not try_lock(lock):
             progress = progress or report("Waiting for another run's model server", "seconds")
             progress(int(time.monotonic() - begun), None)
             time.sleep(_POLL_SECONDS)
         yield
-
-
-def _try_lock(file: Any) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _stop(server: Server, folder: Path) -> None:

@@ -1,23 +1,34 @@
 """The real corpus, indexed once per session by the real command."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.serve.launch import free_port
+
 PROJECT = Path(__file__).resolve().parents[2]
 SHARED = PROJECT.parent / "shared"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 Cgrag = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def environment_of(home: Path, **settings: str) -> dict[str, str]:
+    """The environment of a command on `home`, with these settings and none of the machine's user."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("CGRAG_", "DAGSTER_"))}
+    return own | {"CGRAG_HOME": str(home)} | settings
 
 
 def cgrag_in(home: Path) -> Cgrag:
     """A function that runs the real `cgrag` on `home`, in a directory of its own, and returns what it printed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CGRAG_", "DAGSTER_"))}
-    environment |= {"CGRAG_HOME": str(home), "COLUMNS": "200"}
+    environment = environment_of(home, COLUMNS="200")
     home.mkdir(parents=True, exist_ok=True)
 
     def run(*arguments: str, check: bool = True, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
@@ -31,7 +42,39 @@ def cgrag_in(home: Path) -> Cgrag:
     return run
 
 
-def stop_group(process: subprocess.Popen[str]) -> None:
+@contextmanager
+def ui_of(home: Path, **settings: str) -> Iterator[str]:
+    """The address of `cgrag ui` on `home`; it has said that it serves."""
+    port = free_port()
+    command = [str(Path(sys.executable).parent / "cgrag"), "ui", "--port", str(port)]
+    environment = os.environ | settings | {"CGRAG_HOME": str(home), "DAGSTER_HOME": str(PROJECT)}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        if not any("Serving dagster-webserver" in line for line in process.stdout):
+            pytest.fail("cgrag ui ended before it served")
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            _stop_group(process)
+
+
+@contextmanager
+def page_of(url: str) -> Iterator[Any]:
+    """A page of a headless Chromium at an address."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        page = browser.new_page(base_url=url, viewport={"width": 1500, "height": 620})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
+
+
+def _stop_group(process: subprocess.Popen[str]) -> None:
     """End a server and its children by Ctrl-C, or by force where that is ignored, as it is behind `nohup … &`."""
     os.killpg(process.pid, signal.SIGINT)
     try:

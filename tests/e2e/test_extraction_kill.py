@@ -1,6 +1,5 @@
 """`cgrag run --select extractions`, killed at random moments and run again: nothing is lost, little is asked twice."""
 
-import os
 import random
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pipelines.corpus.scan import load_plan
 from pipelines.extract.partition import stored_rows
 from pipelines.layout import Layout
 from pipelines.tables import digest
-from tests.e2e.conftest import cgrag_in
+from tests.e2e.conftest import cgrag_in, environment_of
 from tests.extraction import docs
 from tests.fake_model import MODEL, FakeModel
 from tests.support import write_tree
@@ -44,8 +43,7 @@ def corpus(place: Path, fake: FakeModel) -> tuple[Path, Start]:
     }
     cgrag_in(home)("run", "--corpus", str(tree), **settings)
     command = [str(Path(sys.executable).parent / "cgrag"), "run", "--select", "extractions", "--yes"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CGRAG_", "DAGSTER_"))}
-    environment |= settings | {"CGRAG_HOME": str(home)}
+    environment = environment_of(home, **settings)
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, env=environment, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

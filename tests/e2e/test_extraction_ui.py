@@ -1,21 +1,15 @@
 """A failed partition of `extractions` in the UI: red until it has been resumed."""
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import PROJECT, cgrag_in, stop_group
+from tests.e2e.conftest import CHROMIUM, cgrag_in, page_of, ui_of
 from tests.extraction import docs
 from tests.fake_model import MODEL, FakeModel
 from tests.support import write_tree
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FILES = docs("a", 4) | docs("b", 3) | docs("c", 2)
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
@@ -42,29 +36,8 @@ def settings(fake: FakeModel) -> dict[str, str]:
 @pytest.fixture
 def page(tmp_path: Path, settings: dict[str, str]):
     """A page of a headless Chromium at `cgrag ui` on this test's home."""
-    from playwright.sync_api import sync_playwright
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [str(Path(sys.executable).parent / "cgrag"), "ui", "--port", str(port)]
-    environment = os.environ | settings | {"CGRAG_HOME": str(tmp_path / "home"), "DAGSTER_HOME": str(PROJECT)}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        if not any("Serving dagster-webserver" in line for line in process.stdout):
-            pytest.fail("cgrag ui ended before it served")
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-                page = browser.new_page(base_url=f"http://127.0.0.1:{port}", viewport={"width": 1500, "height": 620})
-                page.set_default_timeout(60_000)
-                yield page
-                browser.close()
-        finally:
-            stop_group(process)
+    with ui_of(tmp_path / "home", **settings) as url, page_of(url) as page:
+        yield page
 
 
 def test_one_failed_partition_of_three_is_red_until_it_is_resumed(

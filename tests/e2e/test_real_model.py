@@ -23,7 +23,7 @@ from pipelines.serve.lease import Server, lease, running, stop
 from pipelines.serve.models import CPU_MODEL, model_files, revision_of
 from pipelines.settings import ExtractSettings, Settings
 from pipelines.tables import CHUNKS, read_table
-from tests.e2e.conftest import PROJECT, cgrag_in
+from tests.e2e.conftest import PROJECT, cgrag_in, environment_of
 from tests.support import write_tree
 
 pytestmark = pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
@@ -174,8 +174,7 @@ def test_a_corpus_with_a_taxonomy_of_its_own_has_only_its_types_and_what_its_rul
 def test_a_server_killed_in_the_middle_is_told_and_resuming_completes(tmp_path: Path, folder: Path) -> None:
     home = Home(tmp_path, folder, code_and_docs(), CGRAG_EXTRACT__POLICY="llm", CGRAG_EXTRACT__FLUSH_RESULTS="1")
     command = [str(Path(sys.executable).parent / "cgrag"), "run", "--select", "extractions", "--yes"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CGRAG_", "DAGSTER_"))}
-    environment |= home.settings | {"CGRAG_HOME": str(home.layout.home)}
+    environment = environment_of(home.layout.home, **home.settings)
     with subprocess.Popen(
         command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as run:

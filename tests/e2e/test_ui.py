@@ -2,19 +2,13 @@
 
 import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pipelines.state import ASSETS, ON_REQUEST
-from tests.e2e.conftest import PROJECT, stop_group
+from tests.e2e.conftest import CHROMIUM, PROJECT, page_of, ui_of
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PICTURES = os.environ.get("CGRAG_TEST_PICTURES")  # a folder: the pictures of the README are made by this test
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
@@ -23,40 +17,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def ui(vllm_home: Path) -> Iterator[str]:
-    """The address of `cgrag ui` on the default corpus; it has said that it serves."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [str(Path(sys.executable).parent / "cgrag"), "ui", "--port", str(port)]
-    environment = os.environ | {"CGRAG_HOME": str(vllm_home), "DAGSTER_HOME": str(PROJECT)}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "Serving dagster-webserver" in line:
-                break
-        else:
-            pytest.fail("cgrag ui ended before it served")
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            stop_group(process)
-
-
-@pytest.fixture(scope="module")
-def page(ui: str):
-    """A page of a headless Chromium at the UI."""
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        page = browser.new_page(base_url=ui, viewport={"width": 1500, "height": 620})
-        page.set_default_timeout(60_000)
+def page(vllm_home: Path):
+    """A page of a headless Chromium at `cgrag ui` on the default corpus."""
+    with ui_of(vllm_home) as url, page_of(url) as page:
         yield page
-        browser.close()
 
 
 def test_the_asset_graph_shows_every_asset(page) -> None:

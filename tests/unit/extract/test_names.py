@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.extract.names import MOST, find_name, is_junk, names_in
+from pipelines.extract.names import MOST, find_name, is_junk, ranked_names
+
+
+def names_in(text):
+    """The names that a text offers, in its order."""
+    return [name for _, name in sorted(ranked_names(text))]
+
 
 text = st.text(st.sampled_from("Aab_C. `\n+é#"), max_size=60)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from pipelines.code.link import Site
-from pipelines.graph.extracted import Binder, name_id
+from pipelines.graph.extracted import Binder
 from pipelines.graph.look_up import open_graph
+from pipelines.graph.names import name_id
 from pipelines.retrieve.graph_search import ADMITTED
 from tests.extraction import Extracted
 from tests.fake_model import FakeModel
