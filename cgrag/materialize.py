@@ -8,7 +8,6 @@ from typing import Any
 from pipelines.corpus.scan import Scan, load_plan
 from pipelines.errors import CgragError
 from pipelines.extract.plan import ExtractionPlan, Order, plan_extraction
-from pipelines.graph.invariants import Refused
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
@@ -38,7 +37,7 @@ def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[As
     if unknown:
         raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(known)}")
     wanted = select or ASSETS
-    return [state for state in states if state.state != "fresh" and state.name in wanted]
+    return [state for state in states if state.state not in ("fresh", "skipped") and state.name in wanted]
 
 
 class Materializer:
@@ -66,7 +65,7 @@ class Materializer:
             CgragError: partitions failed, or a name is not known.
         """
         built = []
-        refused: CgragError | None = None
+        stopped: CgragError | None = None
         todo = stale_assets(asset_states(self._settings, found), select)
         if not todo and order is None:
             return []
@@ -87,18 +86,18 @@ class Materializer:
                     try:
                         self._execute(job, instance, name)
                         built.append(name)
-                    except Refused as error:  # the last graph stays; which partitions failed is told with it
-                        refused = error
+                    except CgragError as error:  # what does not need it goes on; told at the end with what failed
+                        stopped = stopped or error
         plan = load_plan(self._layout)
         for name in PARTITIONED_ASSETS:
             failed = failures(self._layout, name, plan) if name != "extractions" or name in built else {}
             if failed:
                 reasons = "".join(f"\n  {key}: {reason}" for key, reason in sorted(failed.items()))
                 problem = f"{len(failed)} partitions of {name} failed:{reasons}"
-                problem += f"\n{refused.problem}" if refused else ""
+                problem += f"\n{stopped.problem}" if stopped else ""
                 raise CgragError(problem, "Redo them:  cgrag resume --failed")
-        if refused:
-            raise refused
+        if stopped:
+            raise stopped
         return built
 
     def _extract(  # type: ignore[no-untyped-def]
@@ -134,7 +133,7 @@ class Materializer:
         if select and name not in select:
             return None
         (state,) = asset_states(self._settings, names=[name])
-        return state if state.state != "fresh" and (select or name in ASSETS) else None
+        return state if state.state not in ("fresh", "skipped") and (select or name in ASSETS) else None
 
     def _wanted(self, todo: list[str], partitions: Sequence[str]) -> list[str]:
         load_plan(self._layout).check(partitions)

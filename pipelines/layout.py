@@ -58,6 +58,10 @@ class Layout:
         return self.graph / "graph.json"
 
     @property
+    def neo4j_snapshots(self) -> Path:
+        return self.home / "neo4j"
+
+    @property
     def questions(self) -> Path:
         return self.home / "questions"
 

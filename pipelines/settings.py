@@ -1,5 +1,6 @@
 """Every setting of the product. This module alone reads the environment."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -145,7 +146,14 @@ class Settings(BaseSettings):
     )
     """The package index that `pypi:` corpora come from."""
     neo4j_uri: str | None = Field(None, validation_alias=AliasChoices("NEO4J_URI", "neo4j_uri"))
-    """Where a Neo4j listens, if there is one."""
+    """Where a Neo4j listens, if there is one, such as bolt://127.0.0.1:7687."""
+    neo4j_user: str = Field("neo4j", validation_alias=AliasChoices("NEO4J_USER", "neo4j_user"))
+    neo4j_password: SecretStr | None = Field(None, validation_alias=AliasChoices("NEO4J_PASSWORD", "neo4j_password"))
+    """From the environment alone; without one the server is asked without a login."""
+    neo4j_database: str | None = Field(None, validation_alias=AliasChoices("NEO4J_DATABASE", "neo4j_database"))
+    """The user's own, where none is named."""
+    neo4j_corpus: str = ""
+    """The corpus's name in the database; where none is said, its usual one, such as vllm-0.10.1."""
     max_file_bytes: int = Field(2_000_000, ge=1)
     """A larger file is skipped, and counted."""
     max_source_bytes: int = Field(4_000_000_000, ge=1)
@@ -180,6 +188,17 @@ class Settings(BaseSettings):
                 raise ValueError(f"{url} is no http:// or https:// address")
         return urls
 
+    @field_validator("neo4j_uri")
+    @classmethod
+    def _is_bolt(cls, uri: str | None) -> str | None:
+        if not uri:
+            return None
+        if not re.match(r"(bolt|neo4j)(\+s|\+ssc)?://[^/@\s]", uri):
+            raise ValueError("it is no address such as bolt://127.0.0.1:7687 or neo4j+s://host")
+        if "@" in uri:
+            raise ValueError("a user or password does not belong in the address; set NEO4J_USER and NEO4J_PASSWORD")
+        return uri
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -190,8 +209,9 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         file = TomlConfigSettingsSource(settings_cls)
-        if file.toml_data.keys() & {"llm_api_key", "CGRAG_LLM_API_KEY"}:
-            raise ValueError("an API key does not belong in a file; set CGRAG_LLM_API_KEY in the environment")
+        for variable in ("CGRAG_LLM_API_KEY", "NEO4J_PASSWORD"):
+            if file.toml_data.keys() & {variable, variable.removeprefix("CGRAG_").lower()}:
+                raise ValueError(f"a secret does not belong in a file; set {variable} in the environment")
         return init_settings, env_settings, file
 
 
@@ -206,9 +226,11 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = "__".join(str(part) for part in first["loc"]).upper()
-        variable = name if name in ("DAGSTER_HOME", "PIP_INDEX_URL") else f"CGRAG_{name.removeprefix('CGRAG_')}"
+        own = name in ("DAGSTER_HOME", "PIP_INDEX_URL") or name.startswith("NEO4J_U")
+        variable = name if own else f"CGRAG_{name.removeprefix('CGRAG_')}"
+        shown = re.sub(r"//[^/]*@", "//…@", repr(first.get("input")))
         raise CgragError(
-            f"The setting {variable} is not valid: {first['msg']} (it is {first.get('input')!r}).",
+            f"The setting {variable} is not valid: {first['msg'].removeprefix('Value error, ')} (it is {shown}).",
             f"Change it in the environment or in {SETTINGS_FILE}; README, Settings, lists what each takes.",
         ) from error
     except ValueError as error:

@@ -21,10 +21,14 @@ from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_json, read_manifest, read_record, write_json
 
-Freshness = Literal["fresh", "stale", "missing", "failed"]
+Freshness = Literal["fresh", "stale", "missing", "failed", "skipped"]
 PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
-ASSETS = ("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "extractions", "knowledge_graph")
+ASSETS = (
+    *("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "extractions", "knowledge_graph"),
+    "neo4j_graph",
+)
+NO_NEO4J = "no Neo4j is configured (NEO4J_URI)"
 ON_REQUEST = ("question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
 
@@ -106,7 +110,8 @@ def asset_states(
     """
     home = _opened(settings)
     if home is None:
-        return [AssetState(name, "missing", "never built") for name in names]
+        states = (AssetState(name, "missing", "never built") for name in names)
+        return [state for state in states if state.name != "neo4j_graph" or settings.neo4j_uri]
     return [_corpus_state(home, found) if name == "corpus_files" else _STATES[name](home) for name in names]
 
 
@@ -191,6 +196,17 @@ def _graph_state(home: _Home) -> AssetState:
     return _single("knowledge_graph", stored, digest(inputs))
 
 
+def _neo4j_state(home: _Home) -> AssetState:
+    """What the database's own marker says."""
+    if home.settings.neo4j_uri is None:
+        return AssetState("neo4j_graph", "skipped", NO_NEO4J)
+    from pipelines.neo4j_store.state import neo4j_problem
+
+    record = graph_record(home.layout)
+    problem = neo4j_problem(home.settings, record) if record else "there is no graph to load"
+    return AssetState("neo4j_graph", "stale" if problem else "fresh", problem)
+
+
 def _single(name: str, stored: str | None, wanted: str) -> AssetState:
     if stored is None:
         return AssetState(name, "missing", "never built")
@@ -243,6 +259,7 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "code_edges": _edges_state,
     "extractions": _extractions_state,
     "knowledge_graph": _graph_state,
+    "neo4j_graph": _neo4j_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,
 }

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from cgrag.cli import doctor, evaluate, graph, ledger, llm, plan, questions, run, search, status, ui
+from cgrag.cli import doctor, evaluate, graph, ledger, llm, neo4j, plan, questions, run, search, status, ui
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("search-dataset")(evaluate.search_dataset)
 app.add_typer(questions.app, name="questions")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(llm.app, name="llm")
+app.add_typer(neo4j.app, name="neo4j")
 app.command("ui")(ui.ui)
 app.command("doctor")(doctor.doctor)
 

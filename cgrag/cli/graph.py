@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cgrag.cli.output import Json, console, errors, names_in, plain, print_json
+from cgrag.cli.output import GraphStore, Json, checked_store, console, errors, names_in, plain, print_json
 
 if TYPE_CHECKING:
-    from pipelines.graph.walk import Edge, Entity, Walk
+    from pipelines.graph.traversal import Edge, Entity, Traversal
 
 _SHOWN = 60
 _DIRECTIONS = ("in", "out", "both")
@@ -24,6 +24,7 @@ def graph(
     all_origins: Annotated[
         bool, typer.Option("--all-origins", help="Also what a model found, which no search uses.")
     ] = False,
+    store: GraphStore = "duckdb",
     json: Json = False,
 ) -> None:
     """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
@@ -34,7 +35,7 @@ def graph(
 
     if direction not in _DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
-    walk = open_graph(Corpus().settings, None if all_origins else ADMITTED)
+    walk = open_graph(Corpus().settings, None if all_origins else ADMITTED, checked_store(store))
     known = {name.upper(): name for name in sorted({*RELATIONS, *walk.relations})}
     asked = names_in(relation)
     unknown = sorted(name for name in asked if name.upper() not in known)
@@ -68,7 +69,7 @@ def graph(
         )
 
 
-def _found(walk: "Walk", name: str) -> "list[Entity]":
+def _found(walk: "Traversal[Any, Any]", name: str) -> "list[Entity]":
     matches = walk.find(name.removesuffix("()"))
     if not matches:
         errors.print(

@@ -13,9 +13,11 @@ from rich.console import Console
 if TYPE_CHECKING:
     import rich.progress
 
+    from pipelines.graph.look_up import Store
     from pipelines.progress import Reporter
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+GraphStore = Annotated[str, typer.Option("--store", help="Where the graph is asked: duckdb or neo4j.")]
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 _LINE_EVERY = 5.0
@@ -29,6 +31,13 @@ def print_json(document: object) -> None:
 def names_in(text: str) -> list[str]:
     """The names of an option that takes several, comma-separated."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def checked_store(name: str) -> "Store":
+    """The store of that name; another is wrong usage."""
+    if name not in ("duckdb", "neo4j"):
+        raise typer.BadParameter(f"{name!r} is neither duckdb nor neo4j", param_hint="--store")
+    return "neo4j" if name == "neo4j" else "duckdb"
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cgrag.cli.output import Json, console, plain, print_json
+from cgrag.cli.output import GraphStore, Json, checked_store, console, plain, print_json
 
 
 def search(
@@ -14,6 +14,7 @@ def search(
     ],
     k: Annotated[int, typer.Option(min=1, help="How many chunks at most.")] = 5,
     graph: Annotated[bool, typer.Option("--graph", help="Let the graph answer who calls, inherits, tests …")] = False,
+    store: GraphStore = "duckdb",
     json: Json = False,
 ) -> None:
     """Rank the chunks of the corpus for a question."""
@@ -22,7 +23,10 @@ def search(
 
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-    results = Corpus().search(question, k, graph=graph)
+    asked = checked_store(store)
+    if asked == "neo4j" and not graph:
+        raise typer.BadParameter("it goes with --graph", param_hint="--store")
+    results = Corpus().search(question, k, graph=graph, store=asked)
     if json:
         print_json({"question": question, "mode": "lexical", "results": [_row(result) for result in results]})
         return

@@ -58,6 +58,7 @@ def document(settings: "Settings") -> dict[str, Any]:
             found = scan(fetch(spec, settings), settings)
         except CgragError as error:
             note = error.problem
+    states = asset_states(settings, found)
     return {
         "corpus": spec.name if spec else None,
         "home": str(settings.home),
@@ -68,8 +69,11 @@ def document(settings: "Settings") -> dict[str, Any]:
         "extraction": extraction_counts(settings),
         "assets": [
             {"name": state.name, "state": state.state, "detail": state.detail}
-            for state in asset_states(settings, found)
-            if state.state != "missing" or not state.on_request
+            for state in states
+            if state.state != "skipped" and (state.state != "missing" or not state.on_request)
+        ],
+        "skipped_assets": [
+            {"name": state.name, "detail": state.detail} for state in states if state.state == "skipped"
         ],
     }
 
@@ -95,6 +99,8 @@ def print_summary(settings: "Settings") -> None:
     for asset in report["assets"]:
         detail = f"  {asset['detail']}" if asset["detail"] else ""
         console.print(f"  [{_COLOUR[asset['state']]}]{asset['state']:8}[/]{asset['name']}{detail}")
+    for asset in report["skipped_assets"]:
+        console.print(f"  [dim]skipped {asset['name']}  {asset['detail']}[/]")
     if report["note"]:
         console.print(f"{report['note']} What is stored can still be searched.", markup=False)
     if report["files"] == 0 and report["assets"][0]["state"] == "fresh":

@@ -1,17 +1,27 @@
 """Opening the current graph to be asked."""
 
 from collections.abc import Iterable
+from typing import Any, Literal
 
 from pipelines.graph.store import open_current
+from pipelines.graph.traversal import Traversal
 from pipelines.graph.walk import Walk
 from pipelines.layout import Layout
 from pipelines.settings import Settings
 
+Store = Literal["duckdb", "neo4j"]
 
-def open_graph(settings: Settings, origins: Iterable[str] | None = None) -> Walk:
+
+def open_graph(
+    settings: Settings, origins: Iterable[str] | None = None, store: Store = "duckdb"
+) -> Traversal[Any, Any]:
     """Return the current graph, seen through the edges of some origins (all, where None).
 
     Raises:
-        CgragError: there is none.
+        CgragError: there is none in that store, or not this one.
     """
+    if store == "neo4j":
+        from pipelines.neo4j_store.walk import open_neo4j
+
+        return open_neo4j(settings, origins)
     return Walk(open_current(Layout(settings.home)), origins)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pipelines.chunking.python import collector_off
-from pipelines.graph.store import open_current
-from pipelines.graph.walk import Walk
-from pipelines.layout import Layout
+from pipelines.graph.look_up import Store, open_graph
 from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import query_terms
 from pipelines.retrieve.search import (
@@ -50,19 +48,21 @@ class GraphSearch:
     Only edges with an origin in `origins` are seen (all of them where it is None).
 
     Raises:
-        CgragError: there is no graph.
+        CgragError: there is no graph in that store.
     """
 
-    def __init__(self, index: LexicalIndex, settings: Settings, origins: Iterable[str] | None = ADMITTED) -> None:
+    def __init__(
+        self,
+        index: LexicalIndex,
+        settings: Settings,
+        origins: Iterable[str] | None = ADMITTED,
+        store: Store = "duckdb",
+    ) -> None:
         self._index = index
-        with open_current(Layout(settings.home)) as database, collector_off():
-            walk = Walk(database, origins)
-            rows = database.execute(
-                'SELECT id, type, name, path, start, "end", start_line FROM entities '
-                "WHERE type <> 'Concept' AND path <> '' ORDER BY id"
-            ).fetchall()
-            self._symbols = Symbols(map(Symbol._make, rows))
-        self._structural = Structural(self._symbols, walk)
+        with collector_off():
+            graph = open_graph(settings, origins, store)
+            self._symbols = Symbols(map(Symbol._make, graph.symbols()))
+        self._structural = Structural(self._symbols, graph)
 
     def structure(self, question: str) -> Structure | None:
         """Return the walk that a question asks for, None where it asks for none."""

@@ -8,9 +8,9 @@ definition, then what the walk found, then the rest (README, Structural question
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pipelines.graph.walk import Walk
+from pipelines.graph.traversal import Direction, Traversal
 from pipelines.retrieve.route import Names, Route, route
 from pipelines.retrieve.symbols import Symbol, Symbols
 
@@ -50,9 +50,9 @@ class Structure:
 class Structural:
     """Takes the walks that questions ask for."""
 
-    def __init__(self, symbols: Symbols, walk: Walk) -> None:
+    def __init__(self, symbols: Symbols, graph: Traversal[Any, Any]) -> None:
         self._symbols = symbols
-        self._walk = walk
+        self._graph = graph
 
     def answer(self, question: str, seeds: Callable[[], Sequence[Symbol]]) -> Structure | None:
         """Return what the graph has for a question, None where it is none for the graph.
@@ -134,8 +134,8 @@ class Structural:
                 case "definition":
                     return
 
-    def _ends(self, starts: Sequence[Symbol], relation: str, direction: str, why: str) -> Iterator[Step]:
-        edges = self._walk.edges([symbol.id for symbol in starts], [relation], direction)  # type: ignore[arg-type]
+    def _ends(self, starts: Sequence[Symbol], relation: str, direction: Direction, why: str) -> Iterator[Step]:
+        edges = self._graph.edges([symbol.id for symbol in starts], [relation], direction)
         for edge in edges:
             symbol = self._symbols.by_id.get(edge.source if direction == "in" else edge.target)
             if symbol is not None:

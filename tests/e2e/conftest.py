@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,12 @@ from typing import Any
 
 import pytest
 
+from pipelines.neo4j_store.load import LoadResult, load_graph
+from pipelines.neo4j_store.remove import remove_corpus
+from pipelines.progress import Reporter, no_report
 from pipelines.serve.launch import free_port
+from tests.graphs import WrittenHome
+from tests.neo4j_server import ABSENT, Server, can_start, database_rows, given_server, home_rows, own_server
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHARED = PROJECT.parent / "shared"
@@ -99,3 +105,58 @@ def vllm_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def vllm(vllm_home: Path) -> Cgrag:
     """The real `cgrag` on the default corpus."""
     return cgrag_in(vllm_home)
+
+
+@pytest.fixture(scope="session")
+def neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real Neo4j: the one that NEO4J_URI names, else one of our own."""
+    given = given_server()
+    if given is not None:
+        yield given
+        return
+    if not can_start():
+        pytest.skip(ABSENT)
+    own = own_server(tmp_path_factory.mktemp("neo4j"))
+    try:
+        own.start()
+        yield own
+    finally:
+        own.stop()
+
+
+class LoadedGraph:
+    """A written home, and the same corpus in the database."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        self.server = server
+        self.name = f"test-{uuid.uuid4().hex[:8]}"
+        self.home = WrittenHome(folder, self.name)
+        self.settings = server.settings(home=folder)
+        self.said: list[str] = []
+
+    def load(self, report: Reporter = no_report) -> LoadResult:
+        return load_graph(self.settings, self.home.chunked, report, self.said.append)
+
+    def assert_equal(self) -> None:
+        """Every row of the one is in the other."""
+        assert database_rows(self.server, self.name) == home_rows(self.home.layout, self.home.chunked)
+
+
+@pytest.fixture
+def new_graph(neo4j: Server, tmp_path: Path) -> Iterator[Callable[[], LoadedGraph]]:
+    """Make a written home whose corpus is taken out of the database at the end."""
+    made: list[LoadedGraph] = []
+
+    def make() -> LoadedGraph:
+        made.append(LoadedGraph(neo4j, tmp_path / f"home-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for graph in made:
+        if [graph.name] in neo4j.values("MATCH (m:CgragGraph) RETURN m.corpus"):
+            remove_corpus(graph.settings, graph.name)
+
+
+@pytest.fixture
+def graph(new_graph: Callable[[], LoadedGraph]) -> LoadedGraph:
+    return new_graph()

@@ -165,8 +165,3 @@ def test_q03_no_question_changes_what_is_stored(hostile, cli):
     for query in [*QUERIES, LONG]:
         cli("search", "--", query)
     assert {file: file.stat().st_mtime_ns for file in home.rglob("*")} == before
-
-
-@pytest.mark.skip(reason="needs neo4j_graph")
-def test_q03_no_question_breaks_or_changes_neo4j():
-    """Every query of queries.json against the store in Neo4j."""

@@ -1,0 +1,1 @@
+"""The graph in Neo4j: the same rows, loaded by difference, and walked with the same answers."""
