@@ -10,7 +10,7 @@ TORCH_CPU := torch==2.13.0+cpu
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 QUESTION ?= how is a LoRA adapter loaded at run time
 
-.PHONY: run test test-fast lint bench bench-extract ui lock clean
+.PHONY: run test test-fast lint bench bench-extract bench-neo4j ui lock clean
 
 run: $(VENV)/.run ## install, fetch, index and link the corpus, ask a model about a part of it, ask it a question
 	$(BIN)/cgrag run
@@ -39,6 +39,9 @@ bench: $(VENV)/.test ## speed and memory on the whole corpus
 
 bench-extract: $(VENV)/.test ## a real model: vLLM against Outlines + transformers, in one run
 	$(BIN)/python -m tests.bench.models
+
+bench-neo4j: $(VENV)/.test ## a real Neo4j: loaded, edited, walked and killed, beside DuckDB
+	$(BIN)/python -m tests.bench.neo4j
 
 ui: $(VENV)/.run
 	$(BIN)/cgrag ui
