@@ -23,7 +23,7 @@ run: $(VENV)/.run ## install, fetch, index and link the corpus, ask a model abou
 
 test: lint ## every test that this machine has the parts for
 	$(BIN)/python -m pytest --numprocesses auto tests/unit tests/dagster
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile tests/e2e
 
 test-fast: lint ## the unit tests: no server, no Dagster instance, no network
 	$(BIN)/python -m pytest --numprocesses auto tests/unit

@@ -112,7 +112,7 @@ def neo4j_graph(context: dg.AssetExecutionContext, workspace: Workspace) -> Iter
 
     layout = workspace.layout()
     chunked = chunk_fingerprints(layout, load_plan(layout))
-    result = load_graph(settings, chunked, workspace.reporter(context.log), context.log.info)
+    result = load_graph(settings, chunked, workspace.reporter(context.log), workspace.say(context.log))
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(result.generation),
         metadata={

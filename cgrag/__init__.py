@@ -51,16 +51,16 @@ class Corpus:
         The graph is asked in `store`, with the same results. See `pipelines.retrieve.search.search` and
         `pipelines.retrieve.graph_search.GraphSearch`.
         """
-        from pipelines.errors import CgragError
+        from pipelines.graph.traversal import Changed
         from pipelines.retrieve.search import search
 
         if not graph:
             return search(self.index, question, k)
         try:
             return self._graph_search(store).search(question, k)
-        except CgragError:
-            self._graph = None  # Neo4j's may have been loaded anew
-            raise
+        except Changed:  # Neo4j was loaded anew
+            self._graph = None
+            return self._graph_search(store).search(question, k)
 
     def _graph_search(self, store: Store) -> GraphSearch:
         from pipelines.graph.store import graph_record

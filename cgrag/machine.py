@@ -29,7 +29,7 @@ class Finding:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Return what was found; reaches for the network at most two seconds each."""
+    """Return what was found; reaches for the network a few seconds each."""
     return [
         _python(),
         _home(settings),

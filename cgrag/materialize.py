@@ -43,10 +43,11 @@ def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[As
 class Materializer:
     """Runs assets one group at a time, in the order of the graph."""
 
-    def __init__(self, settings: Settings, reporter: Reporter) -> None:
+    def __init__(self, settings: Settings, reporter: Reporter, tell: Callable[[str], None] = lambda text: None) -> None:
         self._settings = settings
         self._layout = Layout(settings.home)
         self._reporter = reporter
+        self._tell = tell
 
     def run(
         self,
@@ -148,11 +149,13 @@ class Materializer:
         from resources import workspace
 
         workspace.reporters.append(self._reporter)
+        workspace.tellers.append(self._tell)
         try:
             with dg.DagsterInstance.get() as instance:
                 yield defs.resolve_implicit_global_asset_job_def(), instance
         finally:
             workspace.reporters.pop()
+            workspace.tellers.pop()
 
     def _synced_keys(self, instance) -> list[str]:  # type: ignore[no-untyped-def]
         """The partition keys as Dagster orders them, after making them those of the plan."""

@@ -228,9 +228,10 @@ def load_settings() -> Settings:
         name = "__".join(str(part) for part in first["loc"]).upper()
         own = name in ("DAGSTER_HOME", "PIP_INDEX_URL") or name.startswith("NEO4J_U")
         variable = name if own else f"CGRAG_{name.removeprefix('CGRAG_')}"
-        shown = re.sub(r"//[^/]*@", "//…@", repr(first.get("input")))
+        value = repr(first.get("input"))
+        shown = "" if "@" in value else f" (it is {value})"  # an address may hold a password
         raise CgragError(
-            f"The setting {variable} is not valid: {first['msg'].removeprefix('Value error, ')} (it is {shown}).",
+            f"The setting {variable} is not valid: {first['msg'].removeprefix('Value error, ')}{shown}.",
             f"Change it in the environment or in {SETTINGS_FILE}; README, Settings, lists what each takes.",
         ) from error
     except ValueError as error:

@@ -110,8 +110,9 @@ def asset_states(
     """
     home = _opened(settings)
     if home is None:
-        states = (AssetState(name, "missing", "never built") for name in names)
-        return [state for state in states if state.name != "neo4j_graph" or settings.neo4j_uri]
+        unused = AssetState("neo4j_graph", "skipped", NO_NEO4J)
+        missing = {name: AssetState(name, "missing", "never built") for name in names}
+        return [unused if name == unused.name and settings.neo4j_uri is None else missing[name] for name in names]
     return [_corpus_state(home, found) if name == "corpus_files" else _STATES[name](home) for name in names]
 
 
@@ -197,14 +198,13 @@ def _graph_state(home: _Home) -> AssetState:
 
 
 def _neo4j_state(home: _Home) -> AssetState:
-    """What the database's own marker says."""
+    """What the database says."""
     if home.settings.neo4j_uri is None:
         return AssetState("neo4j_graph", "skipped", NO_NEO4J)
-    from pipelines.neo4j_store.state import neo4j_problem
+    from pipelines.neo4j_store.state import NEVER, neo4j_problem
 
-    record = graph_record(home.layout)
-    problem = neo4j_problem(home.settings, record) if record else "there is no graph to load"
-    return AssetState("neo4j_graph", "stale" if problem else "fresh", problem)
+    problem = neo4j_problem(home.settings, graph_record(home.layout))
+    return AssetState("neo4j_graph", "missing" if problem == NEVER else "stale" if problem else "fresh", problem)
 
 
 def _single(name: str, stored: str | None, wanted: str) -> AssetState:

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
 
 import dagster as dg
@@ -13,6 +14,8 @@ from pipelines.settings import Settings, load_settings
 _EVERY_SECONDS = 5.0
 reporters: list[Reporter] = []
 """Where the shell puts its own reporter; while it is empty, progress goes to Dagster's log."""
+tellers: list[Callable[[str], None]] = []
+"""Where the shell puts what prints a line; what is said goes to Dagster's log in any case."""
 
 
 class Workspace(dg.ConfigurableResource[None]):
@@ -27,6 +30,16 @@ class Workspace(dg.ConfigurableResource[None]):
     def reporter(self, log: logging.Logger) -> Reporter:
         """What starts a report of a stage's progress: in the shell's own way, else to Dagster's log."""
         return reporters[-1] if reporters else partial(LogProgress, log)
+
+    def say(self, log: logging.Logger) -> Callable[[str], None]:
+        """What tells people in words, in the log and in the shell."""
+
+        def say(text: str) -> None:
+            log.info(text)
+            for tell in tellers[-1:]:
+                tell(text)
+
+        return say
 
 
 class LogProgress:

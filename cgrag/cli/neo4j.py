@@ -8,8 +8,10 @@ import typer
 from cgrag.cli.output import Json, console, errors, plain, print_json, shown_progress
 
 if TYPE_CHECKING:
+    from pipelines.errors import CgragError
     from pipelines.neo4j_store.marker import Marker
 
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 app = typer.Typer(
     help="The graph in Neo4j: what is there, copies of it, and its removal. It is loaded by cgrag run.",
     no_args_is_help=True,
@@ -28,12 +30,15 @@ def status(json: Json = False) -> None:
     with connected(settings) as driver, driver.session(database=settings.neo4j_database) as session:
         markers = read_markers(session)
     if json:
-        print_json({"uri": uri, "corpora": [_row(marker) for marker in markers]})
+        print_json({"uri": uri, "corpora": [_row(corpus, marker) for corpus, marker in markers.items()]})
         return
     if not markers:
         console.print(f"Neo4j at {uri} has no graph yet.  Load one:  cgrag run --select neo4j_graph", markup=False)
-    for marker in markers:
-        console.print(plain(marker.corpus), style="bold", markup=False, end="")
+    for corpus, marker in markers.items():
+        console.print(plain(corpus), style="bold", markup=False, end="")
+        if isinstance(marker, Exception):
+            console.print(f"  {marker}", markup=False)
+            continue
         console.print(f"  {marker.state}  of {plain(marker.source)}  generation {marker.generation[:12]}", markup=False)
         if marker.counts:
             counts = "   ".join(f"{count:,} {name}s" for name, count in marker.counts.items())
@@ -61,25 +66,24 @@ def snapshot(
 
 
 @app.command()
-def restore(path: Path, json: Json = False) -> None:
+def restore(path: Path, yes: Yes = False, json: Json = False) -> None:
     """Make the database hold what a snapshot has of its corpus, in place of what is there."""
+    from pipelines.neo4j_store.connect import configured
     from pipelines.neo4j_store.snapshot import restore_snapshot
     from pipelines.settings import load_settings
 
+    if not yes and not typer.confirm(f"Replace the graph in Neo4j at {configured(load_settings())}?", err=True):
+        raise typer.Exit(1)
     with shown_progress() as report:
         marker = restore_snapshot(load_settings(), path, report)
     if json:
-        print_json(_row(marker))
+        print_json(_row(marker.corpus, marker))
     else:
         console.print(f"{plain(marker.corpus)} is what it was, generation {marker.generation[:12]}.", markup=False)
 
 
 @app.command()
-def remove(
-    corpus: str,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    json: Json = False,
-) -> None:
+def remove(corpus: str, yes: Yes = False, json: Json = False) -> None:
     """Delete all that the database has of a corpus; the home keeps its graph."""
     from pipelines.neo4j_store.connect import configured
     from pipelines.neo4j_store.remove import remove_corpus
@@ -95,6 +99,7 @@ def remove(
         console.print(f"{deleted:,} nodes of {plain(corpus)} deleted.", markup=False)
 
 
-def _row(marker: "Marker") -> dict[str, Any]:
-    names = ("corpus", "source", "state", "version", "generation", "counts")
-    return {name: getattr(marker, name) for name in names}
+def _row(corpus: str, marker: "Marker | CgragError") -> dict[str, Any]:
+    names = ("source", "state", "version", "generation", "counts")
+    problem = {"problem": str(marker)} if isinstance(marker, Exception) else {}
+    return {"corpus": corpus, **{name: getattr(marker, name, None) for name in names}, **problem}

@@ -92,7 +92,8 @@ def _materialize(
         found = scan_corpus(spec, settings, report)
         if found.note:
             errors.print(f"[yellow]{found.note}[/]")
-        built = Materializer(settings, report).run(found, select, partitions, order, lambda plan: _confirmed(plan, yes))
+        materializer = Materializer(settings, report, lambda text: errors.print(text, markup=False))
+        built = materializer.run(found, select, partitions, order, lambda plan: _confirmed(plan, yes))
     seconds = time.monotonic() - started
     if not built:
         errors.print(f"Nothing to do: all is up to date ({seconds:.1f} s).")

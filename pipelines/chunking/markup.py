@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Literal
@@ -18,6 +18,7 @@ _EOL = r"(?:\r\n|\r|\n)"
 _FRONT_MATTER = re.compile(rf"\A---[ \t]*{_EOL}[\w-]+[ \t]*:.*?{_EOL}(?:---|\.\.\.)[ \t]*(?:{_EOL}|\Z)", re.DOTALL)
 """YAML between dashes; the first line must be `key:`, since a rule across the page also begins with dashes."""
 _UNDERLINE = re.compile(r"([=\-`:.'\"~^_*+#<>])\1{2,}[ \t]*")
+_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,14 @@ def _by_headings(
     return Parsed(parser, units, outline)
 
 
+def _shortened(title: str) -> str:
+    """A paragraph above a line of dashes is a heading, too; what it is called shall still be a name."""
+    return title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+
+
 def _outline(lines: Lines, headings: list[Heading]) -> list[Entry]:
     path: list[Heading] = []
+    headings = [replace(heading, title=_shortened(heading.title)) for heading in headings]
     ends = _section_ends(lines, headings)
     entries = []
     for heading, end in zip(headings, ends, strict=True):

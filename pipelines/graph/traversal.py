@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
+from pipelines.errors import CgragError
 from pipelines.graph.names import name_id, search_key
 
 MOST_PATHS = 20
 """Of equally short paths, those returned."""
 Direction = Literal["in", "out", "both"]
 Rule = Literal["id", "name", "end of id", "end of name", "loose", "key", "unbound"]
+
 Node = TypeVar("Node", bound=int | str)
 Link = TypeVar("Link", bound=int | tuple[Any, ...])
 """An edge of a store, of whatever kind: equal for the same edge, ordered by source, relation and target."""
 
 _Met = defaultdict[Node, list[tuple[Link, Node]]]
 _OTHER_WAY: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"}
+
+
+class Changed(CgragError):
+    """The graph was changed while it was read; what was read counts for nothing."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def explained(error: Neo4jError | DriverError, settings: Settings) -> CgragError
             f"{where} has a constraint of somebody else's that the graph breaks: {said}",
             "Give the graph a database of its own: NEO4J_DATABASE, or another server.",
         )
-    return CgragError(f"{where} refused: {said}{f' ({code})' if known else ''}", "Run again:  cgrag run")
+    return CgragError(f"{where} refused: {said.rstrip('.')}{f' ({code})' if known else ''}.", "Run again:  cgrag run")
 
 
 def configured(settings: Settings) -> str:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from neo4j import Driver
-from neo4j.exceptions import DriverError, Neo4jError
+from neo4j.exceptions import DriverError, IncompleteCommit, Neo4jError
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_exponential
 
 from pipelines.corpus.spec import held_spec
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
 from pipelines.neo4j_store.connect import connected, explained, values
-from pipelines.neo4j_store.lock import locked
-from pipelines.neo4j_store.marker import Marker, read_marker, write_marker
+from pipelines.neo4j_store.lock import fence, locked
+from pipelines.neo4j_store.marker import Marker, end_load, read_marker, write_marker
 from pipelines.neo4j_store.remove import delete_nodes
 from pipelines.neo4j_store.rows import PARTS, TABLES, LocalGraph
 from pipelines.neo4j_store.schema import VERSION, create_schema
@@ -42,8 +42,9 @@ class LoadResult:
 
     generation: str
     rows: dict[str, int]
-    written: dict[str, int] = field(default_factory=dict)
-    deleted: dict[str, int] = field(default_factory=dict)
+    """All that there are."""
+    written: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in TABLES})
+    deleted: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in TABLES})
     changes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_CHANGES, 0))
     seconds: float = 0.0
     snapshot: str = ""
@@ -54,13 +55,17 @@ class LoadResult:
         return sum(self.written.values()) + sum(self.deleted.values())
 
 
+class _EndsMissing(Exception):
+    """Neo4j took fewer rows than it was given; the argument says of what."""
+
+
 def corpus_name(settings: Settings) -> str:
     """Return the name of this home's corpus in the database."""
     return settings.neo4j_corpus or held_spec(Layout(settings.home)).name
 
 
 def load_graph(
-    settings: Settings, chunked: Mapping[str, str], report: Reporter, log: Callable[[str], None]
+    settings: Settings, chunked: Mapping[str, str], report: Reporter, say: Callable[[str], None]
 ) -> LoadResult:
     """Make Neo4j hold the home's current graph and chunks; `chunked` are the fingerprints of the chunks' partitions.
 
@@ -70,13 +75,13 @@ def load_graph(
     graph = LocalGraph(Layout(settings.home), chunked)
     try:
         with connected(settings) as driver:
-            return Loader(driver, settings, graph, report, log).load()
+            return Loader(driver, settings, graph, report, say).load()
     finally:
         graph.close()
 
 
 class Loader:
-    """One load of one graph, through a driver."""
+    """One load of one graph, through a driver; `say` tells people what it waits for and meets."""
 
     def __init__(
         self,
@@ -84,23 +89,24 @@ class Loader:
         settings: Settings,
         graph: LocalGraph,
         report: Reporter,
-        log: Callable[[str], None],
+        say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._driver, self._settings, self._graph = driver, settings, graph
-        self._report, self._log, self._clock, self._sleep = report, log, clock, sleep
+        self._report, self._say, self._clock, self._sleep = report, say, clock, sleep
         self._corpus = corpus_name(settings)
         self._source = held_spec(Layout(settings.home)).text
-        self._moved = clock()
-        self._sent = self._done = self._total = 0
+        self._result = LoadResult(graph.generation, {})
+        self._left: int | None = None
+        self._failing: float | None = None
 
     def load(self) -> LoadResult:
         """Load, and begin again where the database is overloaded or away for a while; raises as `load_graph` does."""
         retrying = Retrying(
             retry=retry_if_exception(_may_pass),
             wait=wait_exponential(multiplier=0.5, max=5),
-            stop=lambda _: self._clock() - self._moved > RETRY_SECONDS,
+            stop=self._is_given_up,
             before_sleep=self._tell,
             sleep=self._sleep,
             reraise=True,
@@ -109,31 +115,41 @@ class Loader:
             return retrying(self._attempt)
         except (Neo4jError, DriverError) as error:
             why = explained(error, self._settings)
-            left = self._total - self._done
-            far = f"\n{self._sent:,} rows were done; {left:,} are left to the next load." if self._total else ""
+            far = ""
+            if self._left is not None:
+                far = f"\n{self._result.changed:,} rows were done; {self._left:,} are left to the next load."
             raise CgragError(why.problem + far, why.remedy) from error
+
+    def _is_given_up(self, state: RetryCallState) -> bool:
+        """After RETRY_SECONDS of failures without a batch that succeeded."""
+        self._failing = self._clock() if self._failing is None else self._failing
+        return self._clock() - self._failing > RETRY_SECONDS
 
     def _tell(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, Neo4jError | DriverError):
-            self._log(f"{explained(error, self._settings).problem} Trying again.")
+            self._say(f"{explained(error, self._settings).problem} Trying again.")
 
     def _attempt(self) -> LoadResult:
+        result = self._result
         with self._driver.session(database=self._settings.neo4j_database) as session:
             marker = self._marker(session)
-            if marker and self._is_current(marker) and stored_counts(session, self._corpus) == marker.counts:
-                return LoadResult(marker.generation, marker.counts)
+            if self._is_there(session, marker):
+                return result
             self._graph.prepare()
-            result = LoadResult(self._graph.generation, self._graph.counts())
             if marker and marker.state == "loading":
-                self._log("Another load is under way, or one was cut off: waiting for the lock.")
+                self._say("Another load is under way, or one was cut off: waiting for the lock.")
             create_schema(session)
-            asked = self._clock()
-            with locked(self._driver, self._settings.neo4j_database, self._corpus) as alive:
+            with locked(self._driver, self._settings.neo4j_database, self._corpus):
+                marker = self._marker(session)
+                if self._is_there(session, marker):
+                    return result
+                self._graph.check()
                 started = self._clock()
-                self._moved += started - asked  # waiting for another loader is no failure
-                self._load(_Writer(session, self._corpus, alive, self._moves), self._marker(session), result)
-                result.seconds = self._clock() - started
+                try:
+                    self._load(session, marker)
+                finally:
+                    result.seconds += self._clock() - started
         return result
 
     def _marker(self, session: Any) -> Marker | None:
@@ -145,23 +161,42 @@ class Loader:
             )
         return marker
 
-    def _is_current(self, marker: Marker) -> bool:
-        return is_current(marker, self._graph.generation, self._graph.chunks)
+    def _is_there(self, session: Any, marker: Marker | None) -> bool:
+        """Whether there is nothing to do."""
+        if marker is None or not is_current(marker, self._graph.generation, self._graph.chunks):
+            return False
+        self._result.rows = marker.counts
+        return stored_counts(session, self._corpus) == marker.counts
 
-    def _moves(self, rows: int) -> None:
-        self._sent += rows
-        self._done += rows
-        self._moved = self._clock()
-
-    def _load(self, writer: "_Writer", marker: Marker | None, result: LoadResult) -> None:
-        session = writer.session
+    def _load(self, session: Any, marker: Marker | None) -> None:
         if marker and marker.version < VERSION:
-            result.snapshot = self._migrate(session, marker)
+            self._migrate(session, marker)
             marker = None
-        parts, known = self._graph.parts(), marker.parts if marker else {}
+        known = marker.parts if marker else {}
         if marker and marker.state == "ready" and stored_counts(session, self._corpus) != marker.counts:
-            self._log("Somebody else has changed the graph in Neo4j: comparing all of it.")
             known = {}
+        if self._bring(session, known):
+            return
+        self._say("Somebody else has changed the graph in Neo4j: comparing all of it.")
+        if not self._bring(session, {}):
+            raise CgragError(
+                f"Neo4j has {stored_counts(session, self._corpus)} of {self._corpus} and should have "
+                f"{self._graph.counts()}: somebody else is changing it.",
+                "Load it again when that has ended:  cgrag run --select neo4j_graph",
+            )
+
+    def _migrate(self, session: Any, marker: Marker) -> None:
+        """Keep what is stored in an older version's way, and clear its place."""
+        if marker.state == "ready":
+            self._result.snapshot = str(write_snapshot(session, self._settings, marker, self._report))
+            self._say(f"An older version stored the graph in Neo4j; it is kept as {self._result.snapshot}")
+        marker = replace(marker, state="loading", load=uuid.uuid4().hex, parts={})
+        write_marker(session, marker)
+        delete_nodes(session, self._corpus, marker.load)
+
+    def _bring(self, session: Any, known: Parts) -> bool:
+        """Write what differs from what is known to be there; return whether all of it is there then."""
+        parts, counts = self._graph.parts(), self._graph.counts()
         changed = changed_parts(parts, known)
         loading = Marker(
             corpus=self._corpus,
@@ -175,72 +210,66 @@ class Loader:
             counts={},
             relations=[],
         )
-        if any(changed.values()):
-            write_marker(session, loading)
-            self._compare(session, changed, result)
-            self._total, self._done = result.changed, 0
-            self._change(writer, result)
+        write_marker(session, loading)
+        self._result.rows = counts
+        self._left = self._compare(session, changed)
+        try:
+            self._change(session, loading.load)
+        except _EndsMissing:
+            return False
+        if stored_counts(session, self._corpus) != counts:
+            return False
+        generation, chunks, relations = self._graph.generation, self._graph.chunks, self._graph.relations()
         ready = replace(
             loading,
             state="ready",
-            generation=self._graph.generation,
-            chunks=self._graph.chunks,
+            generation=generation,
+            chunks=chunks,
             parts=parts,
-            counts=result.rows,
-            relations=self._graph.relations(),
+            counts=counts,
+            relations=relations,
         )
-        write_marker(session, ready)
+        session.execute_write(end_load, ready)
+        return True
 
-    def _migrate(self, session: Any, marker: Marker) -> str:
-        """Keep what is stored in an older version's way, and clear its place; return where it is kept."""
-        kept = write_snapshot(session, self._settings, marker, self._report) if marker.state == "ready" else None
-        delete_nodes(session, self._corpus)
-        return str(kept or "")
-
-    def _compare(self, session: Any, changed: Mapping[str, list[str]], result: LoadResult) -> None:
+    def _compare(self, session: Any, changed: Mapping[str, list[str]]) -> int:
+        """Find what differs in some parts, and return how many rows that are."""
+        differing = 0
         for table in TABLES:
             parts = changed[table.name]
             stored = values(session, table.stored, corpus=self._corpus, parts=parts) if parts else []
-            counts = self._graph.compare(table, parts, stored)
-            result.written[table.name], result.deleted[table.name] = counts
+            differing += self._graph.compare(table, parts, stored)
+        return differing
 
-    def _change(self, writer: "_Writer", result: LoadResult) -> None:
+    def _change(self, session: Any, load: str) -> None:
         progress = self._report("Loading into Neo4j", "rows")
+        total = self._left or 0
         for table in reversed(TABLES):
             for rows in self._graph.deleted(table):
-                writer.send(table.delete, rows, result.changes)
-                progress(self._done, self._total)
+                self._send(session, load, table.delete, rows)
+                self._result.deleted[table.name] += len(rows)
+                progress(total - (self._left or 0), total)
         for table in TABLES:
             for rows in self._graph.written(table):
-                found = writer.send(table.write, rows, result.changes)
-                if found != len(rows):
-                    raise CgragError(
-                        f"Of {len(rows):,} rows of {table.name} Neo4j took {found:,}: the others' ends are not there.",
-                        "Somebody else may be changing the graph; load again:  cgrag run --select neo4j_graph",
-                    )
-                progress(self._done, self._total)
+                if self._send(session, load, table.write, rows) != len(rows):
+                    raise _EndsMissing(table.name)
+                self._result.written[table.name] += len(rows)
+                progress(total - (self._left or 0), total)
 
-
-class _Writer:
-    """Sends rows in batches, each a transaction, for as long as the lock is held."""
-
-    def __init__(self, session: Any, corpus: str, alive: Callable[[], None], moves: Callable[[int], None]) -> None:
-        self.session = session
-        self._corpus, self._alive, self._moves = corpus, alive, moves
-
-    def send(self, query: str, rows: list[dict[str, Any]], changes: dict[str, int]) -> int:
-        """Return the number that the query returns, 0 where it returns none; adds to the counters."""
+    def _send(self, session: Any, load: str, query: str, rows: list[dict[str, Any]]) -> int:
+        """Send a batch as a transaction of its own; return the number that the query returns, if it does."""
 
         def work(transaction: Any) -> tuple[int, Any]:
+            fence(transaction, self._corpus, load)
             answer = transaction.run(query, {"corpus": self._corpus, "rows": rows})
             record = answer.single()
             return (record[0] if record else 0), answer.consume().counters
 
-        self._alive()
-        found, counters = self.session.execute_write(work)
-        for name in changes:
-            changes[name] += getattr(counters, name)
-        self._moves(len(rows))
+        found, counters = session.execute_write(work)
+        for name in _CHANGES:
+            self._result.changes[name] += getattr(counters, name)
+        self._left = (self._left or 0) - len(rows)
+        self._failing = None
         return int(found)
 
 
@@ -273,4 +302,5 @@ def stored_counts(session: Any, corpus: str) -> dict[str, int]:
 
 
 def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, Neo4jError | DriverError) and error.is_retryable()
+    """Whether the same may go well later; a commit whose answer was lost may be repeated, as every batch may."""
+    return isinstance(error, Neo4jError | DriverError) and (error.is_retryable() or isinstance(error, IncompleteCommit))

@@ -1,11 +1,12 @@
 """The node that says what a database holds of a corpus, and whether it is whole."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pipelines.errors import CgragError
 from pipelines.neo4j_store.connect import values
+from pipelines.neo4j_store.lock import fence
 from pipelines.neo4j_store.schema import MARKER, VERSION
 
 State = Literal["ready", "loading"]
@@ -41,27 +42,51 @@ def read_marker(session: Any, corpus: str) -> Marker | None:
     return marker_of(rows[0][0]) if rows else None
 
 
-def read_markers(session: Any) -> list[Marker]:
-    """Return the marker of every corpus in the database, by name; raises as `read_marker` does."""
-    rows = values(session, f"MATCH (m:{MARKER}) RETURN properties(m) ORDER BY m.corpus")
-    return [marker_of(row[0]) for row in rows]
+def read_markers(session: Any) -> dict[str, Marker | CgragError]:
+    """Return the marker of every corpus in the database, by name, or why it cannot be read."""
+    found: dict[str, Marker | CgragError] = {}
+    for corpus, stored in values(session, f"MATCH (m:{MARKER}) RETURN m.corpus, properties(m) ORDER BY m.corpus"):
+        try:
+            found[corpus] = marker_of(stored)
+        except CgragError as error:
+            found[corpus] = error
+    return found
 
 
 def marker_of(stored: dict[str, Any]) -> Marker:
     """Return the marker of a node's properties; raises as `read_marker` does."""
-    if stored["version"] > VERSION:
+    corpus = stored.get("corpus")
+    if stored.get("version", 0) > VERSION:
         raise CgragError(
-            f"The graph of {stored['corpus']} in Neo4j was loaded by a newer version of cgrag.",
-            f"Upgrade cgrag, or remove that graph:  cgrag neo4j remove {stored['corpus']}",
+            f"The graph {corpus} in Neo4j was loaded by a newer version of cgrag.",
+            f"Upgrade cgrag, or remove that graph:  cgrag neo4j remove {corpus}",
         )
-    kept = {name: json.loads(stored[name]) for name in ("parts", "counts", "relations")}
-    kept["relations"] = [(relation, origin) for relation, origin in kept["relations"]]
-    return Marker(**{**stored, **kept})
+    try:
+        known: dict[str, Any] = {field.name: stored[field.name] for field in fields(Marker)}
+        known |= {name: json.loads(known[name]) for name in ("parts", "counts", "relations")}
+        known["relations"] = [(relation, origin) for relation, origin in known["relations"]]
+        return Marker(**known)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CgragError(
+            f"The node {MARKER} of {corpus} in Neo4j is damaged: {error}",
+            f"Remove that graph and load it again:  cgrag neo4j remove {corpus}",
+        ) from error
 
 
 def write_marker(session: Any, marker: Marker) -> None:
     """Store a marker in place of the last one of its corpus."""
     session.run(f"MERGE (m:{MARKER} {{corpus: $corpus}}) SET m = $properties", properties_of(marker)).consume()
+
+
+def end_load(transaction: Any, marker: Marker) -> None:
+    """Store a marker in place of that of the same load.
+
+    Raises:
+        LockLost: another loader's is there by now.
+    """
+    fence(transaction, marker.corpus, marker.load)
+    query = f"MATCH (m:{MARKER} {{corpus: $corpus}}) SET m = $properties"
+    transaction.run(query, properties_of(marker)).consume()
 
 
 def properties_of(marker: Marker) -> dict[str, Any]:

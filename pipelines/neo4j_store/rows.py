@@ -16,6 +16,7 @@ from pipelines.tables import CHUNKS, DOCUMENTS, digest, read_table
 
 PARTS = tuple(f"{number:02x}" for number in range(256))
 """What belongs to a file is in the file's part, so that an edit touches few."""
+_LONGEST = 7500
 _PART = "substr(md5({}), 1, 2)"
 _ENTITY_PART = _PART.format("CASE WHEN path = '' THEN id ELSE path END")
 _RESERVED_LABELS = ", ".join(f"'{label}'" for label in NODES)
@@ -46,17 +47,20 @@ def _properties(*columns: str, **computed: str) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def _node(label: str, rows: str, joined: str = "", stored: str = "n.hash", batch: int = 4000) -> Table:
+def _node(
+    label: str, rows: str, joined: str = "", stored: str = "n.hash", counted: str = "", batch: int = 4000
+) -> Table:
     return Table(
         label.lower(),
         ("id",),
         rows,
-        f"MATCH (n:{label} {{corpus: $corpus}}) WHERE n.part IN $parts RETURN n.id, {stored}",
+        f"MATCH (n:{label} {{corpus: $corpus}}) WHERE n.part IN $parts AND n.hash IS NOT NULL RETURN n.id, {stored}",
         f"UNWIND $rows AS row MERGE (n:{label} {{corpus: $corpus, id: row.id}}) "
-        f"REMOVE n:$([label IN labels(n) WHERE label <> '{label}']) SET n:$(row.labels), n = row.properties, "
-        f"n.corpus = $corpus, n.part = row.part, n.hash = row.hash {joined}RETURN count(n)",
+        f"REMOVE n:$([label IN labels(n) WHERE label = n.type AND label <> '{label}']) "
+        "SET n:$(row.labels), n += row.properties, n.corpus = $corpus, n.part = row.part, n.hash = row.hash "
+        f"{joined}RETURN count(n)",
         f"UNWIND $rows AS row MATCH (n:{label} {{corpus: $corpus, id: row.id}}) OPTIONAL MATCH (n)-[r]-() DELETE r, n",
-        f"MATCH (n:{label} {{corpus: $corpus}}) RETURN count(n)",
+        f"MATCH (n:{label} {{corpus: $corpus}}){counted} WHERE n.hash IS NOT NULL RETURN count(n)",
         batch,
     )
 
@@ -66,7 +70,7 @@ _BETWEEN = "MATCH (a:Entity {corpus: $corpus, id: row.source}) MATCH (b:Entity {
 _RELATION = "{corpus: $corpus, relation: row.relation}"
 _MENTION = "MATCH (a:Entity {corpus: $corpus, id: row.entity}) MATCH (b:Chunk {corpus: $corpus, id: row.chunk_id})"
 _MENTIONED = "r:MENTIONED_IN {corpus: $corpus, kind: row.kind, start: row.start, end: row.end}"
-_SET = "SET r = row.properties, r.corpus = $corpus, r.hash = row.hash RETURN count(r)"
+_SET = "SET r += row.properties, r.corpus = $corpus, r.hash = row.hash RETURN count(r)"
 TABLES = (
     _node(
         "Document",
@@ -80,6 +84,7 @@ TABLES = (
         + _properties(*(name for name in CHUNKS.names if name != "chunk_id"), id="chunk_id")
         + " AS properties FROM chunks",
         joined=f"WITH n, row MATCH (d:Document {{corpus: $corpus, id: row.document}}) MERGE (n){_FROM}(d) ",
+        counted="-[:FROM_DOCUMENT {corpus: $corpus}]->(:Document)",
         stored="CASE WHEN EXISTS { (n)-[:FROM_DOCUMENT {corpus: $corpus}]->(:Document) } THEN n.hash END",
         batch=1000,
     ),
@@ -104,10 +109,10 @@ TABLES = (
         )
         + f" AS properties FROM edges JOIN (SELECT id AS source, {_ENTITY_PART} AS part FROM entities) USING (source)",
         "MATCH (a:Entity {corpus: $corpus}) WHERE a.part IN $parts MATCH (a)-[r {corpus: $corpus}]->(b:Entity) "
-        "RETURN a.id, r.relation, b.id, r.hash",
+        "WHERE r.hash IS NOT NULL RETURN a.id, r.relation, b.id, r.hash",
         f"UNWIND $rows AS row {_BETWEEN} MERGE (a)-[r:$(row.type) {_RELATION}]->(b) {_SET}",
         f"UNWIND $rows AS row {_BETWEEN} MATCH (a)-[r {_RELATION}]->(b) DELETE r",
-        "MATCH (:Entity {corpus: $corpus})-[r {corpus: $corpus}]->(:Entity) RETURN count(r)",
+        "MATCH (:Entity {corpus: $corpus})-[r {corpus: $corpus}]->(:Entity) WHERE r.hash IS NOT NULL RETURN count(r)",
     ),
     Table(
         "mention",
@@ -117,10 +122,12 @@ TABLES = (
         + f" AS properties FROM mentions "
         f"JOIN (SELECT chunk_id, {_PART.format('path')} AS part FROM chunks) USING (chunk_id)",
         "MATCH (b:Chunk {corpus: $corpus}) WHERE b.part IN $parts "
-        "MATCH (a:Entity)-[r:MENTIONED_IN {corpus: $corpus}]->(b) RETURN a.id, b.id, r.kind, r.start, r.end, r.hash",
+        "MATCH (a:Entity)-[r:MENTIONED_IN {corpus: $corpus}]->(b) WHERE r.hash IS NOT NULL "
+        "RETURN a.id, b.id, r.kind, r.start, r.end, r.hash",
         f"UNWIND $rows AS row {_MENTION} MERGE (a)-[{_MENTIONED}]->(b) {_SET}",
         f"UNWIND $rows AS row {_MENTION} MATCH (a)-[{_MENTIONED}]->(b) DELETE r",
-        "MATCH (:Entity {corpus: $corpus})-[r:MENTIONED_IN {corpus: $corpus}]->(:Chunk) RETURN count(r)",
+        "MATCH (:Entity {corpus: $corpus})-[r:MENTIONED_IN {corpus: $corpus}]->(:Chunk) "
+        "WHERE r.hash IS NOT NULL RETURN count(r)",
     ),
 )
 """In the order in which they are written; what is to go goes in the other."""
@@ -134,27 +141,45 @@ class LocalGraph:
     """
 
     def __init__(self, layout: Layout, chunked: Mapping[str, str]) -> None:
-        self._database = open_current(layout)
-        record = graph_record(layout)
-        if record is None or record["chunks"] != digest(dict(chunked)):
-            raise CgragError("The knowledge graph is older than the chunks.", "Build it:  cgrag run")
-        self.generation: str = record["generation"]
-        self.chunks: str = record["chunks"]
-        self._layout, self._keys = layout, sorted(chunked)
+        self._layout, self._chunked = layout, dict(sorted(chunked.items()))
         self._prepared = False
+        self._database = open_current(layout)
+        self.generation = str(self._all("SELECT id FROM generation")[0][0])
+        self.chunks = digest(self._chunked)
+        self.check()
 
     def prepare(self) -> None:
         """Make the rows, once."""
         if self._prepared:
             return
         for name, schema in (("documents", DOCUMENTS), ("chunks", CHUNKS)):
-            stored = [read_table(self._layout.partition(key, name), schema) for key in self._keys]
+            stored = [read_table(self._layout.partition(key, name), schema) for key in self._chunked]
             self._database.register(name, pa.concat_tables([schema.empty_table(), *stored]))
         for table in TABLES:
             keys = ", ".join(f'"{key}"' for key in table.keys)
             hashed = f"SELECT *, substr(md5(to_json(made)::VARCHAR), 1, 16) AS hash FROM ({table.rows}) AS made"
             self._database.execute(f"CREATE TABLE memory.{table.name} AS {hashed} ORDER BY {keys}")
         self._prepared = True
+        longest = (
+            f"SELECT id FROM entities WHERE strlen(id) > {_LONGEST} OR strlen(name) > {_LONGEST} ORDER BY id LIMIT 1"
+        )
+        for (id,) in self._all(longest):
+            raise CgragError(
+                f"The entity {id[:80]}… has a name of over {_LONGEST:,} bytes, which Neo4j's indexes do not take.",
+                "Shorten it in the source, or leave that file out of the corpus.",
+            )
+
+    def check(self) -> None:
+        """See that this is still the home's graph, of the chunks that it has.
+
+        Raises:
+            CgragError: it is another.
+        """
+        record = graph_record(self._layout) or {}
+        if (record.get("generation"), record.get("chunks")) != (self.generation, self.chunks):
+            raise CgragError(
+                "The knowledge graph is not that of the chunks, or was built anew.", "Run again:  cgrag run"
+            )
 
     def close(self) -> None:
         self._database.close()
@@ -173,10 +198,10 @@ class LocalGraph:
         query = "SELECT DISTINCT relation, unnest(origins) AS origin FROM edges ORDER BY relation, origin"
         return [(relation, origin) for relation, origin in self._all(query)]
 
-    def compare(self, table: Table, parts: list[str], stored: list[list[Any]]) -> tuple[int, int]:
+    def compare(self, table: Table, parts: list[str], stored: list[list[Any]]) -> int:
         """Compare some parts of a table with what is stored of them (keys and hash).
 
-        Returns how many rows are to be written and deleted; what is stored twice is both.
+        Returns how many rows are to be written or deleted; what is stored twice is both.
         """
         keys = ", ".join(f'"{key}"' for key in table.keys)
         columns = list(zip(*stored, strict=True)) or [() for _ in (*table.keys, "hash")]
@@ -200,10 +225,8 @@ class LocalGraph:
             f"(SELECT 1 FROM memory.there AS t WHERE {_same(table)} AND t.hash = h.hash AND times = 1)",
             [parts],
         )
-        written, deleted = (
-            int(self._all(f"SELECT count(*) FROM memory.{table.name}_{kind}")[0][0]) for kind in ("written", "deleted")
-        )
-        return written, deleted
+        query = f"SELECT count(*) FROM memory.{table.name}_"
+        return sum(int(self._all(query + kind)[0][0]) for kind in ("written", "deleted"))
 
     def written(self, table: Table) -> Iterator[list[dict[str, Any]]]:
         """Yield the rows to write, after `compare`, in batches sorted by their keys."""

@@ -56,4 +56,8 @@ def create_schema(session: Any) -> None:
     """Create what is not there, and wait until all of it serves."""
     for statement in STATEMENTS:
         session.run(statement).consume()
-    session.run("CALL db.awaitIndexes(300)").consume()
+    names = session.run(
+        "SHOW INDEXES YIELD name, state WHERE name STARTS WITH 'cgrag_' AND state <> 'ONLINE' RETURN name"
+    )
+    for record in list(names):
+        session.run("CALL db.awaitIndex($name, 300)", {"name": record["name"]}).consume()

@@ -4,7 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from pipelines.errors import CgragError
 from pipelines.layout import Layout, file_name
 from pipelines.neo4j_store.connect import connected, values
-from pipelines.neo4j_store.lock import locked
-from pipelines.neo4j_store.marker import Marker, marker_of, properties_of, read_marker, write_marker
+from pipelines.neo4j_store.lock import fence, locked
+from pipelines.neo4j_store.marker import Marker, end_load, marker_of, properties_of, read_marker, write_marker
 from pipelines.neo4j_store.remove import delete_nodes
-from pipelines.neo4j_store.schema import NODES, create_schema
+from pipelines.neo4j_store.schema import NODES, VERSION, create_schema
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
 from pipelines.tables import atomic, read_manifest
@@ -104,46 +104,46 @@ def restore_snapshot(settings: Settings, path: Path, report: Reporter) -> Marker
     manifest = read_manifest(path)
     if manifest is None or "marker" not in manifest:
         raise CgragError(f"{path} is no snapshot of a graph in Neo4j.", "Take one:  cgrag neo4j snapshot")
+    if manifest["marker"]["version"] > VERSION:
+        raise CgragError(f"{path} was taken by a newer version of cgrag.", "Restore it with that one.")
     kept = marker_of(manifest["marker"])
     with connected(settings) as driver, driver.session(database=settings.neo4j_database) as session:
         create_schema(session)
-        with locked(driver, settings.neo4j_database, kept.corpus) as alive:
+        with locked(driver, settings.neo4j_database, kept.corpus):
             there = read_marker(session, kept.corpus)
             if there and there.source != kept.source:
                 raise CgragError(
                     f"Neo4j holds another graph named {kept.corpus}, of {there.source}.",
                     f"Remove it first:  cgrag neo4j remove {kept.corpus}",
                 )
-            loading = replace(kept, state="loading", load=uuid.uuid4().hex, parts={}, generation="")
-            write_marker(session, loading)
-            delete_nodes(session, kept.corpus)
+            restored = replace(kept, load=uuid.uuid4().hex)
+            write_marker(session, replace(restored, state="loading", parts={}, generation=""))
+            delete_nodes(session, restored.corpus, restored.load)
             progress = report("Restoring", "rows")
             file = pq.ParquetFile(path)
             done, total = 0, file.metadata.num_rows
             for batch in file.iter_batches(_BATCH):
-                alive()
-                _write(session, kept.corpus, batch.to_pylist())
-                done += batch.num_rows
+                rows = [{**row, "properties": json.loads(row["properties"])} for row in batch.to_pylist()]
+                session.execute_write(_write, restored, rows)
+                done += len(rows)
                 progress(done, total)
-            restored = replace(kept, load=loading.load)
-            write_marker(session, restored)
+            session.execute_write(end_load, restored)
     return restored
 
 
-def _write(session: Any, corpus: str, rows: list[dict[str, Any]]) -> None:
-    rows = [{**row, "properties": json.loads(row["properties"])} for row in rows]
+def _write(transaction: Any, marker: Marker, rows: list[dict[str, Any]]) -> None:
+    fence(transaction, marker.corpus, marker.load)
     nodes = [row for row in rows if not row["type"]]
-    values(session, "UNWIND $rows AS row CREATE (n:$(row.labels)) SET n = row.properties", rows=nodes)
-    for start in NODES:
-        for end in NODES:
-            between = [row for row in rows if row["type"] and row["labels"] == [start, end]]
-            query = (
-                f"UNWIND $rows AS row MATCH (a:{start} {{corpus: $corpus, id: row.start}}) "
-                f"MATCH (b:{end} {{corpus: $corpus, id: row.end}}) "
-                "CREATE (a)-[r:$(row.type)]->(b) SET r = row.properties RETURN count(r)"
+    values(transaction, "UNWIND $rows AS row CREATE (n:$(row.labels)) SET n = row.properties", rows=nodes)
+    for start, end in product(NODES, NODES):
+        between = [row for row in rows if row["type"] and row["labels"] == [start, end]]
+        query = (
+            f"UNWIND $rows AS row MATCH (a:{start} {{corpus: $corpus, id: row.start}}) "
+            f"MATCH (b:{end} {{corpus: $corpus, id: row.end}}) "
+            "CREATE (a)-[r:$(row.type)]->(b) SET r = row.properties RETURN count(r)"
+        )
+        found = values(transaction, query, rows=between, corpus=marker.corpus)[0][0] if between else 0
+        if found != len(between):
+            raise CgragError(
+                f"{len(between) - found:,} relationships of the snapshot have no ends.", "Take another one."
             )
-            found = values(session, query, rows=between, corpus=corpus)[0][0] if between else 0
-            if found != len(between):
-                raise CgragError(
-                    f"{len(between) - found:,} relationships of the snapshot have no ends.", "Take another one."
-                )

@@ -9,7 +9,7 @@ from neo4j import READ_ACCESS, Driver
 
 from pipelines.errors import CgragError
 from pipelines.graph.store import graph_record
-from pipelines.graph.traversal import Direction, Edge, Entity, Rule, Traversal
+from pipelines.graph.traversal import Changed, Direction, Edge, Entity, Rule, Traversal
 from pipelines.graph.walk import spelt_like
 from pipelines.layout import Layout
 from pipelines.neo4j_store.connect import open_driver, told, values
@@ -169,5 +169,5 @@ class Neo4jWalk(Traversal[str, Row]):
         ):
             ((rows, state, load),) = values(session, guarded, **parameters)
         if (state, load) != ("ready", self._marker.load):
-            raise CgragError(f"The graph {self._marker.corpus} in Neo4j was changed while it was read.", "Ask again.")
+            raise Changed(f"The graph {self._marker.corpus} in Neo4j was changed while it was read.", "Ask again.")
         return list(rows)

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from pipelines.errors import CgragError
 from pipelines.graph.look_up import open_graph
-from pipelines.neo4j_store import load, marker, rows, schema
+from pipelines.neo4j_store import load, marker, remove, rows, schema
 from pipelines.neo4j_store.connect import connected
 from pipelines.neo4j_store.load import Loader, load_graph
 from pipelines.neo4j_store.remove import remove_corpus
@@ -203,6 +203,7 @@ def test_another_corpus_of_the_same_name_is_refused_with_what_to_do(new_graph):
         "CREATE (a)-[twin:CALLS]->(b) SET twin = properties(r)",
         "MATCH (c:Chunk {corpus: $corpus}) WITH c LIMIT 1 DETACH DELETE c",
         "MATCH (d:Document {corpus: $corpus}) WITH d LIMIT 1 DETACH DELETE d",
+        "MATCH (:Chunk {corpus: $corpus})-[r:FROM_DOCUMENT]->() WITH r LIMIT 1 DELETE r",
     ],
 )
 def test_what_others_break_is_seen_and_mended(graph, neo4j, damage):
@@ -380,26 +381,92 @@ def test_a_deadlock_with_others_is_tried_again(graph, neo4j, monkeypatch):
     graph.assert_equal()
 
 
-def test_a_lock_that_the_server_ends_is_taken_again(graph, neo4j, monkeypatch):
+def test_a_loader_that_has_lost_its_lock_writes_nothing_into_anothers_graph(graph, neo4j, monkeypatch):
+    """Another one has loaded all of it meanwhile."""
     small_batches(monkeypatch)
     write_ring(graph, 100)
-    ended = []
+    others = []
 
     def report(doing, unit):
         def progress(done, total):
-            if done == 40 and not ended:
-                found = neo4j.values(
-                    "SHOW TRANSACTIONS YIELD transactionId, currentQuery, status RETURN transactionId, status"
-                )
-                ended.extend(name for name, status in found if status == "Running")
-                for name in ended:
+            if done == 40 and not others:
+                running = "SHOW TRANSACTIONS YIELD transactionId, status WHERE status = 'Running' RETURN transactionId"
+                for (name,) in neo4j.values(running):
                     neo4j.values("TERMINATE TRANSACTIONS $name", name=name)
+                others.append(load_graph(graph.settings, graph.home.chunked, no_report, others.append))
 
         return progress
 
-    graph.load(report)
-    assert any("the lock on" in line and "Trying again" in line for line in graph.said)
+    result = graph.load(report)
+    assert "is being changed by another loader. Trying again." in graph.said[-1]
+    assert "waiting for the lock" in others[0]
+    assert (result.changed, others[1].changed) == (40, 2 * 10 + 3 * 100 - 40)
     graph.assert_equal()
+
+
+def test_a_removal_that_was_cut_off_leaves_no_graph_that_looks_whole(graph, monkeypatch):
+    write_ring(graph, 30)
+    graph.load()
+
+    def cut_off(session, corpus, load):
+        session.run("MATCH (n:Entity {corpus: $corpus}) DETACH DELETE n", corpus=corpus).consume()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(remove, "delete_nodes", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            remove_corpus(graph.settings, graph.name)
+    with pytest.raises(CgragError, match="is being loaded, or its load was cut off"):
+        open_graph(graph.settings, None, "neo4j")
+    assert graph.load().written["entity"] == 30
+    graph.assert_equal()
+
+
+def test_damage_beside_a_load_that_was_cut_off_is_mended_with_it(graph, neo4j):
+    write_ring(graph, 200)
+    graph.load()
+    rows = home_rows(graph.home.layout, graph.home.chunked)
+    rows["entities"][0]["start_line"] += 1
+    graph.home.write(*(rows[name] for name in ("entities", "edges", "mentions", "chunks")))
+
+    def report(doing, unit):
+        def progress(done, total):
+            raise KeyboardInterrupt
+
+        return progress
+
+    with pytest.raises(KeyboardInterrupt):
+        graph.load(report)
+    far_away = rows["entities"][100]["id"]
+    neo4j.values("MATCH (n:Entity {corpus: $name, id: $id}) DETACH DELETE n", name=graph.name, id=far_away)
+    graph.load()
+    assert "Somebody else has changed the graph in Neo4j: comparing all of it." in graph.said
+    graph.assert_equal()
+
+
+def test_what_people_add_to_the_graph_stays_through_edits(graph, neo4j):
+    ids = write_ring(graph, 30)
+    graph.load()
+    neo4j.values(
+        "MATCH (a:Entity {corpus: $name, id: $id})-[r:CALLS]->(b) SET a:Reviewed, a.note = 'so', r.note = 'yes' "
+        "CREATE (a)-[:LIKES {corpus: $name}]->(b)",
+        name=graph.name,
+        id=ids[0],
+    )
+    assert graph.load().changed == 0
+    write_ring(graph, 30, weight=2)
+    rows = home_rows(graph.home.layout, graph.home.chunked)
+    for row in rows["entities"]:
+        row["end_line"] += 1
+        row["type"] = "Class"
+    graph.home.write(*(rows[name] for name in ("entities", "edges", "mentions", "chunks")))
+    assert graph.load().written["entity"] == 30
+    added = (
+        "MATCH (a:Entity {corpus: $name, id: $id})-[r:CALLS {weight: 2}]->(b)<-[:LIKES]-(a) "
+        "RETURN labels(a), a.note, r.note"
+    )
+    ((labels, *notes),) = neo4j.values(added, name=graph.name, id=ids[0])
+    assert (sorted(labels), notes) == (["Class", "Entity", "Reviewed"], ["so", "yes"])
 
 
 def test_a_snapshot_brings_back_what_was_there(graph, neo4j, monkeypatch):

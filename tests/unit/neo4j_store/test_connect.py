@@ -19,12 +19,22 @@ def test_older_ones_are_refused_by_name(version):
         check_version(version, "bolt://x")
 
 
-@pytest.mark.parametrize("uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "bolt://", "bolt://ann:hush@host:7687"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1:7474",
+        "127.0.0.1:7687",
+        "bolt://",
+        "bolt://ann:hush@host:7687",
+        "ann:hush@host:7687",
+        "bolt://ann:hu/sh@h",
+    ],
+)
 def test_what_is_no_address_is_refused_without_telling_a_password(uri, monkeypatch):
     monkeypatch.setenv("NEO4J_URI", uri)
     with pytest.raises(CgragError, match="The setting NEO4J_URI is not valid") as error:
         load_settings()
-    assert "hush" not in str(error.value)
+    assert "hush" not in str(error.value) and "hu/sh" not in str(error.value)
 
 
 def test_the_settings_of_neo4j_and_no_password_in_a_file(monkeypatch, tmp_path):

@@ -127,8 +127,8 @@ def test_n03_every_merged_label_has_its_constraint_before(n03, loaded):
 def test_n03_a_deadlock_is_no_failure_and_loses_no_row(n03, loaded):
     driver = Recorder({3: TransientError("deadlock")})
     result, said, _ = loaded(driver)
-    assert (driver.distinct("id"), driver.distinct("source", "target")) == (500, 500)
-    assert (result.written["entity"], result.written["edge"]) == (500, 500)
+    assert (driver.distinct("entity"), driver.distinct("edge")) == (500, 500)
+    assert (result.rows["entity"], result.rows["edge"]) == (500, 500)
     assert len(said) == 1 and "deadlock" in said[0] and "Trying again" in said[0]
 
 
@@ -143,18 +143,17 @@ def test_n03_a_database_that_is_gone_for_good_is_named_and_how_far_it_got(n03, l
     assert (result.written["entity"], result.written["edge"]) == (500, 500)
 
 
-def test_a_database_that_is_away_is_given_up_after_the_documented_time(n03, loaded):
+def test_a_database_that_is_away_is_given_up_after_the_documented_time(written, n03):
     class Away(Recorder):
         def _run(self, query, parameters=None, **more):
             raise ServiceUnavailable("away")
 
         run = _run
 
-    driver, clock = Away(), Clock()
+    driver, clock, graph = Away(), Clock(), LocalGraph(written.layout, written.chunked)
     with pytest.raises(CgragError, match="cannot be reached"):
-        Loader(
-            driver, Settings(neo4j_uri="bolt://x.invalid", neo4j_corpus="x"), None, no_report, print, clock, clock.sleep
-        ).load()
+        Loader(driver, Settings(neo4j_uri="bolt://x.invalid"), graph, no_report, print, clock, clock.sleep).load()
+    graph.close()
     assert RETRY_SECONDS < clock.now <= RETRY_SECONDS + 5
 
 
@@ -175,7 +174,7 @@ def test_n03_a_refused_login_is_not_tried_again(n03, loaded):
 
 
 def test_n03_a_relationship_whose_ends_are_not_there_is_not_counted_as_loaded(n03, loaded):
-    with pytest.raises(CgragError, match=r"Of 50 rows of entity Neo4j took 49"):
+    with pytest.raises(CgragError, match="should have"):
         loaded(Recorder(lost=1))
 
 
@@ -191,7 +190,15 @@ def test_the_marker_says_loading_before_the_first_row_and_ready_after_the_last(w
     assert told == ["loading", *["rows"] * 5, "ready"]
 
 
+def test_a_name_that_no_index_takes_is_named(written):
+    written.write([entity("a.py::f"), entity(f"a.py::{'x' * 8000}")])
+    graph = LocalGraph(written.layout, written.chunked)
+    with pytest.raises(CgragError, match=r"The entity a\.py::xxx.* has a name of over 7,500 bytes"):
+        graph.prepare()
+    graph.close()
+
+
 def test_a_graph_older_than_the_chunks_is_not_loaded(written):
     written.write([entity("a.py::f")])
-    with pytest.raises(CgragError, match="older than the chunks"):
+    with pytest.raises(CgragError, match="is not that of the chunks"):
         LocalGraph(written.layout, {"all": "another"})
