@@ -12,6 +12,8 @@ from resources.workspace import Workspace
 
 directories = dg.DynamicPartitionsDefinition(name="directories")
 
+_RANGES = 3
+"""Up to so many separate runs for scattered partitions; more are covered by one, which passes over what is done."""
 PartitionEvents = Iterator[dg.AssetCheckResult | dg.Output[None]]
 """What the body of such an asset yields."""
 
@@ -38,6 +40,25 @@ def sync_keys(instance: dg.DagsterInstance, wanted: Iterable[str]) -> tuple[list
     for key in removed:
         instance.delete_dynamic_partition(name, key)
     return added, removed
+
+
+def ranges(ordered: Sequence[str], wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield (first, last) of contiguous runs of `wanted` in `ordered`; one range over all, where they are scattered.
+
+    >>> list(ranges("abcdefgh", "bcf")), list(ranges("abcdefgh", "aceg"))
+    ([('b', 'c'), ('f', 'f')], [('a', 'g')])
+    """
+    places = sorted(ordered.index(key) for key in wanted)
+    groups: list[list[int]] = []
+    for place in places:
+        if groups and place == groups[-1][-1] + 1:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    if len(groups) > _RANGES:
+        groups = [[places[0], places[-1]]]
+    for group in groups:
+        yield ordered[group[0]], ordered[group[-1]]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import dagster as dg
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy, which we mean
 
-from assets import checks, corpus, extraction, graph, retrieval  # noqa: E402
+from assets import automation, checks, corpus, extraction, graph, retrieval  # noqa: E402
 from eval_jobs import checks as eval_checks  # noqa: E402
 from eval_jobs import retrieval_report  # noqa: E402
 from resources.workspace import Workspace  # noqa: E402
@@ -26,6 +26,8 @@ defs = dg.Definitions(
         retrieval_report.retrieval_report,
     ],
     asset_checks=dg.load_asset_checks_from_modules([checks, eval_checks]),
+    sensors=[automation.corpus_changes, automation.graph_follows],
+    schedules=[automation.nightly_extraction],
     jobs=[retrieval_report.evaluation],
     resources={"workspace": Workspace()},
     executor=dg.in_process_executor,  # a process per step costs seconds, and a run has few steps

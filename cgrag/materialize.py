@@ -1,7 +1,7 @@
 """Materializing through Dagster's own instance, in this process, so that the UI shows the same runs."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -12,9 +12,6 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
 from pipelines.state import ASSETS, ON_REQUEST, PARTITIONED_ASSETS, AssetState, asset_states, failures
-
-_RANGES = 3
-"""Up to so many separate runs for scattered partitions; more are covered by one, which passes over what is done."""
 
 
 def point_dagster_at(settings: Settings) -> None:
@@ -78,7 +75,7 @@ class Materializer:
                 if name in ("chunks", "code_facts"):
                     state = self._state(name, select)
                     keys = self._wanted(state.todo, partitions) if state else []
-                    for first, last in ranges(self._synced_keys(instance), keys):
+                    for first, last in self._ranges(instance, keys):
                         self._execute(job, instance, name, first, last)
                     built += [name] if keys else []
                 elif name == "extractions":
@@ -122,11 +119,11 @@ class Materializer:
                 config = {"ask": "pending"}
                 if order != Order():
                     config = {"ask": "listed", "chunks": [chunk for ids in plan.wanted.values() for chunk in ids]}
-        for first, last in ranges(self._synced_keys(instance), sorted(keys)):
+        for first, last in self._ranges(instance, sorted(keys)):
             self._execute(job, instance, "extractions", first, last, config)
         left = self._state("extractions", select) if keys else None
         again = [key for key in self._wanted(left.todo, partitions) if key not in left.failed] if left else []
-        for first, last in ranges(self._synced_keys(instance), again):  # they have chunks of the same text as others
+        for first, last in self._ranges(instance, again):  # they have chunks of the same text as others
             self._execute(job, instance, "extractions", first, last, {"ask": "none"})
         return bool(keys)
 
@@ -157,12 +154,12 @@ class Materializer:
             workspace.reporters.pop()
             workspace.tellers.pop()
 
-    def _synced_keys(self, instance) -> list[str]:  # type: ignore[no-untyped-def]
-        """The partition keys as Dagster orders them, after making them those of the plan."""
-        from assets.partitions import directories, sync_keys
+    def _ranges(self, instance, keys: Iterable[str]) -> list[tuple[str, str]]:  # type: ignore[no-untyped-def]
+        """Ranges of partition keys as Dagster orders them, after making these those of the plan."""
+        from assets.partitions import directories, ranges, sync_keys
 
         sync_keys(instance, load_plan(self._layout))
-        return list(instance.get_dynamic_partitions(directories.name))
+        return list(ranges(instance.get_dynamic_partitions(directories.name), keys))
 
     def _execute(self, job, instance, asset: str, first: str = "", last: str = "", config: Any = None) -> None:  # type: ignore[no-untyped-def]
         import dagster as dg
@@ -191,22 +188,3 @@ def _interruptible() -> Iterator[None]:
         yield
     except dg.DagsterExecutionInterruptedError as error:
         raise KeyboardInterrupt from error
-
-
-def ranges(ordered: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (first, last) of contiguous runs of `wanted` in `ordered`; one range over all, where they are scattered.
-
-    >>> list(ranges("abcdefgh", "bcf")), list(ranges("abcdefgh", "aceg"))
-    ([('b', 'c'), ('f', 'f')], [('a', 'g')])
-    """
-    places = sorted(ordered.index(key) for key in wanted)
-    groups: list[list[int]] = []
-    for place in places:
-        if groups and place == groups[-1][-1] + 1:
-            groups[-1].append(place)
-        else:
-            groups.append([place])
-    if len(groups) > _RANGES:
-        groups = [[places[0], places[-1]]]
-    for group in groups:
-        yield ordered[group[0]], ordered[group[-1]]

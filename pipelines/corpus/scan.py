@@ -126,14 +126,25 @@ def store_scan(found: Scan, settings: Settings) -> "Plan":
     """
     layout = Layout(settings.home)
     target = settings.partition_chunks * MEAN_CHUNK_BYTES
-    record = read_json(layout.plan, f"Remove {layout.plan} and run again:  cgrag run") or {}
-    previous: Mapping[str, str] = record.get("keys", {}) if record.get("target_bytes") == target else {}
-    plan = plan_partitions({row["path"]: row["bytes"] for row in found.files}, previous, target_bytes=target)
-    write_json(layout.plan, {"target_bytes": target, "keys": plan})
+    write_json(layout.plan, {"target_bytes": target, "keys": _keys(found, settings)})
     manifest = {"name": found.name, "fingerprint": found.fingerprint, "max_file_bytes": settings.max_file_bytes}
     write_table(layout.skipped, found.skipped, SKIPPED, manifest)
     write_table(layout.files, found.files, FILES, manifest)
     return load_plan(layout)
+
+
+def plan_of(found: Scan, settings: Settings) -> "Plan":
+    """Return the plan that `store_scan` would store."""
+    return _grouped(found.files, _keys(found, settings))
+
+
+def _keys(found: Scan, settings: Settings) -> dict[str, str]:
+    """{path: partition key}, those of the last plan kept."""
+    layout = Layout(settings.home)
+    target = settings.partition_chunks * MEAN_CHUNK_BYTES
+    record = read_json(layout.plan, f"Remove {layout.plan} and run again:  cgrag run") or {}
+    previous: Mapping[str, str] = record.get("keys", {}) if record.get("target_bytes") == target else {}
+    return plan_partitions({row["path"]: row["bytes"] for row in found.files}, previous, target_bytes=target)
 
 
 @dataclass(frozen=True)
@@ -164,6 +175,10 @@ def load_plan(layout: Layout) -> Plan:
     """
     rows = read_table(layout.files, FILES).to_pylist()
     keys = (read_json(layout.plan, f"Remove {layout.plan} and run again:  cgrag run") or {}).get("keys", {})
+    return _grouped(rows, keys)
+
+
+def _grouped(rows: Iterable[dict[str, Any]], keys: Mapping[str, str]) -> Plan:
     partitions: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["path"] in keys:  # not after a crash between the two: the next scan puts that right

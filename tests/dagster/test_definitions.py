@@ -3,9 +3,9 @@
 import dagster as dg
 import pytest
 
+from assets.partitions import ranges
 from assets.preview import preview
 from cgrag.definitions import defs
-from cgrag.materialize import ranges
 from pipelines.state import ASSETS
 
 GRAPH = defs.resolve_asset_graph()

@@ -117,3 +117,12 @@ def test_what_only_looks_like_an_underlined_title_is_none(text):
 
 def test_underlined_titles_may_end_in_carriage_returns():
     assert underlined("Top\r\n===\r\n\r\nOne\r---\r") == [(1, "Top", 1), (2, "One", 4)]
+
+
+def test_a_paragraph_above_a_line_of_dashes_is_called_by_its_beginning():
+    words = "word " * 2000
+    for text in (f"# Top\n\n{words}\n---\n\nbelow\n", f"{words}\n{'=' * 11000}\n\nbelow\n"):
+        parse = parse_markdown if text.startswith("#") else parse_sections
+        entry = parse(Lines(text), 2000, 600).outline[-1]
+        assert entry.title == f"{words[:199]}…"
+        assert entry.name.endswith(entry.title) and len(entry.name) < 210

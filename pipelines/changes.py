@@ -1,0 +1,75 @@
+"""What has changed since the last run, found without changing anything: for those who decide what to run."""
+
+from dataclasses import dataclass
+
+from pipelines.corpus.fetch import fetch
+from pipelines.corpus.scan import is_scanned, load_plan, plan_of, scan
+from pipelines.corpus.spec import recorded_spec
+from pipelines.errors import CgragError
+from pipelines.extract.ledger import Ledger
+from pipelines.extract.overview import overview
+from pipelines.extract.recipe import active_recipe
+from pipelines.layout import Layout
+from pipelines.settings import Settings
+from pipelines.state import chunk_fingerprints, chunks_todo, facts_todo
+from pipelines.tables import digest
+
+
+@dataclass(frozen=True)
+class CorpusChange:
+    """How a corpus differs from what its home has of it; partition keys of the new plan but for `removed`, sorted."""
+
+    files: str
+    """The fingerprint of all files, and of what is left out."""
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    """Those whose stored chunks are not of these files, `added` ones among them."""
+    waiting: list[str]
+    """Those whose chunks are, but not their facts or extractions, as after a run that was cut off."""
+    unanswered: list[str]
+    """Those with chunks that the model has not been asked about, or in vain; no reason for a run by itself."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.added or self.removed or self.changed or self.waiting)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.files, self.added, self.removed, self.changed, self.waiting)
+
+
+def corpus_change(settings: Settings) -> CorpusChange:
+    """Return how the corpus differs from what the home has of it; false where it does not.
+
+    Raises:
+        CgragError: there is no corpus yet, it cannot be read, or is empty where it was not: nobody's run should take
+            a folder that is not mounted for one that was emptied.
+    """
+    layout = Layout(settings.home)
+    spec = recorded_spec(layout)
+    if spec is None or not layout.plan.exists():
+        raise CgragError(f"{settings.home} holds no corpus yet.", "Begin by hand:  cgrag run --corpus SPEC")
+    found = scan(fetch(spec, settings), settings)
+    before, plan = load_plan(layout), plan_of(found, settings)
+    if before.partitions and not plan.partitions:
+        raise CgragError(
+            f"{spec.text} is empty, and was not.", "If that is meant, empty the tables by hand:  cgrag run"
+        )
+    changed = chunks_todo(layout, settings, plan, plan)
+    current = chunk_fingerprints(layout, set(plan) - set(changed))
+    recipe = active_recipe(settings)
+    with Ledger(layout, recipe.id, settings.extract) as ledger:
+        extracted = {
+            key: one
+            for key, one in overview(layout, plan, settings, recipe, ledger, exact=False).items()
+            if key in current
+        }
+    stale = {key for key, one in extracted.items() if not one.current}
+    return CorpusChange(
+        "" if is_scanned(layout, found, settings) else found.fingerprint,
+        sorted(set(plan) - set(before)),
+        sorted(set(before) - set(plan)),
+        sorted(changed),
+        sorted(stale | set(facts_todo(layout, current))),
+        sorted(key for key, one in extracted.items() if one.open),
+    )
