@@ -1,6 +1,7 @@
 """Materializing through Dagster's own instance, in this process, so that the UI shows the same runs."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -21,6 +22,9 @@ def point_dagster_at(settings: Settings) -> None:
     os.environ["CGRAG_HOME"] = str(settings.home)
     os.environ["CGRAG_DAGSTER_DIR"] = str(directory)
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+    if settings.postgres_url:  # without a driver named, SQLAlchemy takes one that Dagster does not bring
+        url = settings.postgres_url.get_secret_value()
+        os.environ["CGRAG_POSTGRES_URL"] = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
 
 
 def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[AssetState]:
@@ -148,7 +152,7 @@ class Materializer:
         workspace.reporters.append(self._reporter)
         workspace.tellers.append(self._tell)
         try:
-            with dg.DagsterInstance.get() as instance:
+            with _storage(self._settings), dg.DagsterInstance.get() as instance:
                 yield defs.resolve_implicit_global_asset_job_def(), instance
         finally:
             workspace.reporters.pop()
@@ -177,6 +181,23 @@ class Materializer:
                     "ops": {asset: {"config": config}} if config else {},
                 },
             )
+
+
+@contextmanager
+def _storage(settings: Settings) -> Iterator[None]:
+    """Tell in words what goes wrong with Dagster's storage, without the address, which holds a password."""
+    from dagster_postgres.utils import DagsterPostgresException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, DagsterPostgresException) as error:
+        cause = error.__cause__ or error
+        reason = str(getattr(cause, "orig", cause)).strip().splitlines()[0]
+        where = "Postgres (CGRAG_POSTGRES_URL)" if settings.postgres_url else f"{Layout(settings.home).dagster}"
+        raise CgragError(
+            f"Dagster's storage in {where} fails: {reason}", "Start it or mend it, and run again:  cgrag run"
+        ) from error
 
 
 @contextmanager

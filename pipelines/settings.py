@@ -141,6 +141,8 @@ class Settings(BaseSettings):
     home: Path = PROJECT / "data"
     """All data of one corpus."""
     dagster_home: Path = Field(PROJECT, validation_alias=AliasChoices("DAGSTER_HOME", "dagster_home"))
+    postgres_url: SecretStr | None = None
+    """Where Dagster keeps its runs, if dagster.yaml says so (deploy/dagster.yaml does); from the environment alone."""
     index_url: str = Field(
         "https://pypi.org/simple/", validation_alias=AliasChoices("CGRAG_INDEX_URL", "PIP_INDEX_URL", "index_url")
     )
@@ -209,7 +211,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         file = TomlConfigSettingsSource(settings_cls)
-        for variable in ("CGRAG_LLM_API_KEY", "NEO4J_PASSWORD"):
+        for variable in ("CGRAG_LLM_API_KEY", "CGRAG_POSTGRES_URL", "NEO4J_PASSWORD"):
             if file.toml_data.keys() & {variable, variable.removeprefix("CGRAG_").lower()}:
                 raise ValueError(f"a secret does not belong in a file; set {variable} in the environment")
         return init_settings, env_settings, file

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
+from assets import automation
 from assets.automation import corpus_changes, graph_follows, nightly_extraction
 from cgrag.definitions import defs
 from resources.workspace import Workspace
@@ -165,6 +166,16 @@ def test_while_a_run_is_under_way_they_wait(zoo_and_ticks, records):
         assert ticks().skip_message == f"Run {run.run_id[:8]} is under way; looking again after it."
     records.instance.report_run_canceled(run)
     assert asked(changes()) == [WALK, *built("cat", "cat")]
+
+
+def test_a_run_whose_process_is_gone_stops_nobody(zoo_and_ticks, records, monkeypatch):
+    zoo, changes, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    run = records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED)
+    monkeypatch.setattr(automation, "LOST_SECONDS", 0.0)
+    assert asked(changes()) == [WALK, *built("cat", "cat")]
+    assert records.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
+    assert "its process is gone" in records.instance.all_logs(run.run_id)[-1].dagster_event.message
 
 
 def test_a_corpus_that_is_gone_or_empty_changes_nothing(zoo_and_ticks, home, records):
