@@ -8,6 +8,7 @@ from dagster import DagsterEventType
 from assets.checks import OF_CHUNKS, check_chunks
 from assets.partitions import Built, PartitionedRun, PartitionEvents, directories, per_directory, sync_keys
 from assets.preview import preview
+from assets.retries import retried
 from pipelines.chunking.partition import VERSION as CHUNKS_VERSION
 from pipelines.chunking.partition import PartitionResult, chunk_partition, partition_fingerprint
 from pipelines.corpus.fetch import fetch
@@ -33,7 +34,8 @@ directory_contents = dg.AssetSpec(
 def corpus_files(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
     """Every file of the corpus, or why it is left out, and the plan of partitions."""
     settings, layout = workspace.settings(), workspace.layout()
-    found = scan_corpus(held_spec(layout), settings, workspace.reporter(context.log))
+    with retried(context):
+        found = scan_corpus(held_spec(layout), settings, workspace.reporter(context.log))
     plan = store_scan(found, settings)
     added, removed = sync_keys(context.instance, plan)
     prune(layout, plan)

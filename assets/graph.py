@@ -10,6 +10,7 @@ from assets.corpus import chunks
 from assets.extraction import extractions
 from assets.partitions import Built, PartitionedRun, PartitionEvents, per_directory
 from assets.preview import preview
+from assets.retries import retried
 from pipelines.code.facts import VERSION as FACTS_VERSION
 from pipelines.code.link import VERSION as LINKER_VERSION
 from pipelines.code.stage import build_edges, build_facts, current_facts, facts_fingerprint, read_unresolved
@@ -112,7 +113,8 @@ def neo4j_graph(context: dg.AssetExecutionContext, workspace: Workspace) -> Iter
 
     layout = workspace.layout()
     chunked = chunk_fingerprints(layout, load_plan(layout))
-    result = load_graph(settings, chunked, workspace.reporter(context.log), workspace.say(context.log))
+    with retried(context):
+        result = load_graph(settings, chunked, workspace.reporter(context.log), workspace.say(context.log))
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(result.generation),
         metadata={

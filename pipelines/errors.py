@@ -1,4 +1,4 @@
-"""The one exception that reaches users."""
+"""The exceptions that reach users."""
 
 
 class CgragError(Exception):
@@ -13,3 +13,7 @@ class CgragError(Exception):
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
         self.problem = problem
         self.remedy = remedy
+
+
+class Transient(CgragError):
+    """What may pass by itself: a server or network that is away. A run that nobody watches tries again."""

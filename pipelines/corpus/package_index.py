@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.errors import CgragError
+from pipelines.errors import CgragError, Transient
 from pipelines.progress import Progress, silent
 from pipelines.settings import Settings
 
@@ -51,7 +51,7 @@ def download(
         if not isinstance(error, UnpackError | OSError) and not type(error).__module__.startswith("http"):
             raise
         reason = re.sub(r"//[^/@\s]+@", "//", str(error))
-        raise CgragError(f"The package index cannot be reached: {reason}", offline) from None
+        raise Transient(f"The package index cannot be reached: {reason}", offline) from None
 
 
 def _not_found(kind: Kind, name: str, version: str, finder: "PackageFinder", offline: str) -> tuple[str, str]:

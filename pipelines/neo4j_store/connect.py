@@ -16,7 +16,7 @@ from neo4j.exceptions import (
     SessionExpired,
 )
 
-from pipelines.errors import CgragError
+from pipelines.errors import CgragError, Transient
 from pipelines.settings import Settings
 
 OLDEST = (5, 26)
@@ -46,7 +46,7 @@ def explained(error: Neo4jError | DriverError, settings: Settings) -> CgragError
     if isinstance(error, ServiceUnavailable | SessionExpired):
         reason = re.search(r"reason \[[^]]*\] ([^)]*)", said)  # the rest says it once for each address
         said = reason[1] if reason else said
-        return CgragError(f"{where} cannot be reached: {said}", "Start it, or unset NEO4J_URI.")
+        return Transient(f"{where} cannot be reached: {said}", "Start it, or unset NEO4J_URI.")
     if isinstance(error, ConfigurationError):
         return CgragError(f"{where} cannot be asked: {said}", "Set NEO4J_URI, such as bolt://127.0.0.1:7687.")
     if code.endswith("DatabaseNotFound"):

@@ -118,7 +118,7 @@ class Loader:
             far = ""
             if self._left is not None:
                 far = f"\n{self._result.changed:,} rows were done; {self._left:,} are left to the next load."
-            raise CgragError(why.problem + far, why.remedy) from error
+            raise type(why)(why.problem + far, why.remedy) from error
 
     def _is_given_up(self, state: RetryCallState) -> bool:
         """After RETRY_SECONDS of failures without a batch that succeeded."""
