@@ -20,7 +20,7 @@ from tests.support import write_tree
 
 FILES = docs("a", 120) | docs("b", 120) | docs("c", 60)
 IN_FLIGHT, FLUSHED = 8, 32
-KILLS = 5
+KILLS = 3
 
 
 @pytest.fixture
