@@ -21,21 +21,20 @@ class CorpusChange:
 
     files: str
     """The fingerprint of all files, and of what is left out."""
-    added: list[str]
     removed: list[str]
     changed: list[str]
-    """Those whose stored chunks are not of these files, `added` ones among them."""
+    """Those whose stored chunks are not of these files, new ones among them."""
     waiting: list[str]
     """Those whose chunks are, but not their facts or extractions, as after a run that was cut off."""
     unanswered: list[str]
     """Those with chunks that the model has not been asked about, or in vain; no reason for a run by itself."""
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.added or self.removed or self.changed or self.waiting)
+        return bool(self.files or self.removed or self.changed or self.waiting)
 
     @property
     def fingerprint(self) -> str:
-        return digest(self.files, self.added, self.removed, self.changed, self.waiting)
+        return digest(self.files, self.removed, self.changed, self.waiting)
 
 
 def corpus_change(settings: Settings) -> CorpusChange:
@@ -67,7 +66,6 @@ def corpus_change(settings: Settings) -> CorpusChange:
     stale = {key for key, one in extracted.items() if not one.current}
     return CorpusChange(
         "" if is_scanned(layout, found, settings) else found.fingerprint,
-        sorted(set(plan) - set(before)),
         sorted(set(before) - set(plan)),
         sorted(changed),
         sorted(stale | set(facts_todo(layout, current))),

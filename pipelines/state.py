@@ -109,11 +109,15 @@ def asset_states(
     With `found`, a scan made just now, corpus_files is compared with it; without, its tables are taken as they are.
     """
     home = _opened(settings)
-    if home is None:
-        unused = AssetState("neo4j_graph", "skipped", NO_NEO4J)
-        missing = {name: AssetState(name, "missing", "never built") for name in names}
-        return [unused if name == unused.name and settings.neo4j_uri is None else missing[name] for name in names]
-    return [_corpus_state(home, found) if name == "corpus_files" else _STATES[name](home) for name in names]
+
+    def state(name: str) -> AssetState:
+        if name == "neo4j_graph" and settings.neo4j_uri is None:
+            return AssetState(name, "skipped", NO_NEO4J)
+        if home is None:
+            return AssetState(name, "missing", "never built")
+        return _corpus_state(home, found) if name == "corpus_files" else _STATES[name](home)
+
+    return [state(name) for name in names]
 
 
 def _corpus_state(home: _Home, found: Scan | None) -> AssetState:
@@ -199,8 +203,6 @@ def _graph_state(home: _Home) -> AssetState:
 
 def _neo4j_state(home: _Home) -> AssetState:
     """What the database says."""
-    if home.settings.neo4j_uri is None:
-        return AssetState("neo4j_graph", "skipped", NO_NEO4J)
     from pipelines.neo4j_store.state import NEVER, neo4j_problem
 
     problem = neo4j_problem(home.settings, graph_record(home.layout))

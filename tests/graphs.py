@@ -78,6 +78,19 @@ class WrittenHome:
         return current
 
 
+def write_ring(home: WrittenHome, size: int, weight: int = 1, per_file: int = 10) -> list[str]:
+    """A ring of functions that call each other, `per_file` of them in a file; returns their ids."""
+    paths = [f"m{number // per_file}.py" for number in range(size)]
+    ids = [f"{path}::f{number}" for number, path in enumerate(paths)]
+    home.write(
+        [entity(id, f"f{number}", path=path) for number, (id, path) in enumerate(zip(ids, paths, strict=True))],
+        [edge(id, "CALLS", ids[(number + 1) % size], weight=weight) for number, id in enumerate(ids)],
+        [mention(id, f"c{path}") for id, path in zip(ids, paths, strict=True)],
+        [chunk(f"c{path}", path) for path in sorted(set(paths))],
+    )
+    return ids
+
+
 def of_case(data: Mapping[str, Rows]) -> tuple[Rows, Rows]:
     """The entities and edges of a case's graph.json."""
     entities = [entity(row["id"], row["name"], row["type"]) for row in data["entities"]]

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
-from pipelines.corpus.spec import held_spec, parse_spec
+from pipelines.corpus.spec import claim_home, held_spec, parse_spec
 from pipelines.errors import CgragError
 from pipelines.graph.look_up import open_graph
 from pipelines.graph.traversal import Traversal
@@ -96,8 +96,6 @@ class Bench:
         root = folder / "copy"
         shutil.copytree(fetch(parse_spec("pypi:vllm==0.10.1"), load_settings()).root, root)
         build = Build(settings, root)
-        from pipelines.corpus.spec import claim_home
-
         claim_home(build.layout, parse_spec(str(root)))
         chance = random.Random(SEED)
         for kind in ("", "change", "rename", "delete"):

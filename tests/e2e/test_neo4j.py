@@ -1,12 +1,5 @@
-"""The graph in a real Neo4j: the rows and walks of DuckDB's, whatever was loaded before and whatever went wrong."""
+"""The graph in a real Neo4j: the rows and walks of DuckDB's, whatever was loaded before or broken by others."""
 
-import dataclasses
-import os
-import random
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -16,33 +9,17 @@ from pydantic import SecretStr
 
 from pipelines.errors import CgragError
 from pipelines.graph.look_up import open_graph
-from pipelines.neo4j_store import load, marker, remove, rows, schema
-from pipelines.neo4j_store.connect import connected
-from pipelines.neo4j_store.load import Loader, load_graph
+from pipelines.neo4j_store import load, marker, schema
+from pipelines.neo4j_store.load import load_graph
 from pipelines.neo4j_store.remove import remove_corpus
-from pipelines.neo4j_store.rows import LocalGraph
 from pipelines.neo4j_store.snapshot import restore_snapshot, take_snapshot
 from pipelines.neo4j_store.state import neo4j_problem
 from pipelines.progress import no_report
-from tests.graphs import chunk, edge, entity, mention
+from tests.graphs import chunk, edge, entity, mention, write_ring
 from tests.neo4j_server import database_rows, home_rows
 
-ORIGINS = ("parse", "link", "llm")
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 RELATIONS = ["CALLS", "REFERENCES", "has, a `thing`", "MENTIONED_IN"]
-
-
-def write_ring(graph, size, weight=1, per_file=10):
-    """A ring of functions that call each other, `per_file` of them in a file."""
-    paths = [f"m{number // per_file}.py" for number in range(size)]
-    ids = [f"{path}::f{number}" for number, path in enumerate(paths)]
-    graph.home.write(
-        [entity(id, f"f{number}", path=path) for number, (id, path) in enumerate(zip(ids, paths, strict=True))],
-        [edge(id, "CALLS", ids[(number + 1) % size], weight=weight) for number, id in enumerate(ids)],
-        [mention(id, f"c{path}") for id, path in zip(ids, paths, strict=True)],
-        [chunk(f"c{path}", path) for path in sorted(set(paths))],
-    )
-    return ids
 
 
 @st.composite
@@ -106,7 +83,7 @@ def test_any_graph_after_any_other_has_the_same_rows_and_walks(graph, written, o
 
 
 def test_a_load_of_nothing_new_writes_nothing_at_all(graph, neo4j):
-    write_ring(graph, 30)
+    write_ring(graph.home, 30)
     first = graph.load()
     assert first.changes["nodes_created"] == 30 + 3 + 3
     assert first.changes["relationships_created"] == 30 + 30 + 3
@@ -123,7 +100,7 @@ def test_a_load_of_nothing_new_writes_nothing_at_all(graph, neo4j):
 
 
 def test_an_edit_writes_what_it_changes(graph):
-    ids = write_ring(graph, 300)
+    ids = write_ring(graph.home, 300)
     graph.load()
     database = home_rows(graph.home.layout, graph.home.chunked)
     database["entities"][0]["start_line"] += 1
@@ -138,9 +115,9 @@ def test_an_edit_writes_what_it_changes(graph):
 
 
 def test_what_is_deleted_goes_with_all_its_relationships(graph):
-    write_ring(graph, 40)
+    write_ring(graph.home, 40)
     graph.load()
-    write_ring(graph, 20)
+    write_ring(graph.home, 20)
     result = graph.load()
     assert (result.deleted["entity"], result.deleted["chunk"], result.deleted["document"]) == (20, 2, 2)
     graph.assert_equal()
@@ -164,11 +141,11 @@ def test_corpora_lie_beside_each_other_and_other_products_data_are_never_touched
     try:
         first, second = new_graph(), new_graph()
         for graph, size in ((first, 20), (second, 30)):
-            write_ring(graph, size)
+            write_ring(graph.home, size)
             graph.load()
         first.assert_equal()
         second.assert_equal()
-        write_ring(first, 10)
+        write_ring(first.home, 10)
         first.load()
         assert remove_corpus(first.settings, first.name) == 10 + 1 + 1
         second.assert_equal()
@@ -182,10 +159,10 @@ def test_corpora_lie_beside_each_other_and_other_products_data_are_never_touched
 
 def test_another_corpus_of_the_same_name_is_refused_with_what_to_do(new_graph):
     first = new_graph()
-    write_ring(first, 10)
+    write_ring(first.home, 10)
     first.load()
     other = new_graph()
-    write_ring(other, 10)
+    write_ring(other.home, 10)
     other.settings = other.settings.model_copy(update={"neo4j_corpus": first.name})
     with pytest.raises(
         CgragError, match=f"already holds a graph named {first.name}, of /nowhere/{first.name}"
@@ -207,7 +184,7 @@ def test_another_corpus_of_the_same_name_is_refused_with_what_to_do(new_graph):
     ],
 )
 def test_what_others_break_is_seen_and_mended(graph, neo4j, damage):
-    write_ring(graph, 30)
+    write_ring(graph.home, 30)
     graph.load()
     neo4j.values(damage, corpus=graph.name)
     result = graph.load()
@@ -221,7 +198,7 @@ def test_readers_refuse_what_is_not_whole_or_not_the_homes(graph, neo4j):
 
     with pytest.raises(CgragError, match="has no knowledge graph yet"):
         opened()
-    write_ring(graph, 10)
+    write_ring(graph.home, 10)
     with pytest.raises(CgragError, match=f"no graph named {graph.name} yet"):
         opened()
     graph.load()
@@ -234,7 +211,7 @@ def test_readers_refuse_what_is_not_whole_or_not_the_homes(graph, neo4j):
     with pytest.raises(CgragError, match="is being loaded, or its load was cut off"):
         opened()
     graph.load()
-    write_ring(graph, 12)
+    write_ring(graph.home, 12)
     with pytest.raises(CgragError, match="is another than the home's"):
         opened()
 
@@ -242,7 +219,7 @@ def test_readers_refuse_what_is_not_whole_or_not_the_homes(graph, neo4j):
 def test_a_wrong_password_is_told_without_it(graph, neo4j):
     if "NEO4J_PASSWORD" not in neo4j.environment:
         pytest.skip("the Neo4j of NEO4J_URI wants no password")
-    write_ring(graph, 10)
+    write_ring(graph.home, 10)
     with pytest.raises(CgragError, match="refuses the user neo4j") as error:
         load_graph(
             graph.settings.model_copy(update={"neo4j_password": SecretStr("wrong-one")}),
@@ -257,195 +234,8 @@ def test_a_wrong_password_is_told_without_it(graph, neo4j):
         )
 
 
-def test_a_killed_server_started_again_is_gone_on_with(graph, neo4j, monkeypatch):
-    """At three moments and on the whole corpus: tests/bench/neo4j.py."""
-    if neo4j.folder is None:
-        pytest.skip("the Neo4j of NEO4J_URI is not ours to kill")
-    small_batches(monkeypatch)
-    write_ring(graph, 400)
-    at = random.Random(9).randrange(1, 1200)
-
-    def report(doing, unit):
-        def progress(done, total):
-            if done >= at and not graph.said:
-                neo4j.kill()
-
-        return progress
-
-    def restart(seconds):
-        if neo4j.process is None:
-            neo4j.start()
-
-    local = LocalGraph(graph.home.layout, graph.home.chunked)
-    with connected(graph.settings) as driver:
-        result = Loader(driver, graph.settings, local, report, graph.said.append, sleep=restart).load()
-    local.close()
-    assert "cannot be reached" in graph.said[0] and "Trying again" in graph.said[0]
-    assert result.generation == local.generation
-    graph.assert_equal()
-    assert graph.load().changed == 0
-
-
-def small_batches(monkeypatch):
-    small = tuple(dataclasses.replace(table, batch=20) for table in rows.TABLES)
-    for module in (load, rows):
-        monkeypatch.setattr(module, "TABLES", small)
-
-
-LOAD = """
-import sys
-from pathlib import Path
-from pydantic import SecretStr
-from pipelines.neo4j_store import load, rows
-from pipelines.settings import load_settings
-import dataclasses
-small = tuple(dataclasses.replace(table, batch=20) for table in rows.TABLES)
-load.TABLES = rows.TABLES = small
-def report(doing, unit):
-    def progress(done, total):
-        print(done, flush=True)
-        if sys.argv[2] == "step":
-            sys.stdin.readline()
-    return progress
-result = load.load_graph(load_settings(), {"all": sys.argv[1]}, report, lambda text: print(text, flush=True))
-print("changed", result.changed, flush=True)
-"""
-
-
-def loader(graph, how):
-    """A process that loads the graph; with "step" it waits for a line after each batch."""
-    environment = os.environ | graph.server.environment | {"CGRAG_HOME": str(graph.home.layout.home)}
-    return subprocess.Popen(
-        [sys.executable, "-c", LOAD, graph.home.chunked["all"], how],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        text=True,
-        bufsize=1,
-    )
-
-
-def test_n03_two_loaders_a_kill_and_a_load(graph, neo4j):
-    """The second loader waits for the first; when that is killed, it does what is left."""
-    write_ring(graph, 500)
-    with loader(graph, "step") as first:
-        done = int(first.stdout.readline())
-        second = loader(graph, "run")
-        assert "waiting for the lock" in second.stdout.readline()
-        for _ in range(14):
-            first.stdin.write("\n")
-            done = int(first.stdout.readline())
-        assert neo4j.values("MATCH (n:Entity {corpus: $name}) RETURN count(n) > 100", name=graph.name) == [[True]]
-        first.send_signal(signal.SIGKILL)
-    with second:
-        assert second.communicate(timeout=60)[0].splitlines()[-1] == f"changed {2 * 50 + 3 * 500 - done}"
-    graph.assert_equal()
-    assert graph.load().changed == 0
-
-
-def test_two_loaders_at_once_make_no_doubles(graph):
-    write_ring(graph, 300)
-    with loader(graph, "run") as first, loader(graph, "run") as second:
-        said = [process.communicate(timeout=120)[0].splitlines()[-1] for process in (first, second)]
-    assert sorted(said) == ["changed 0", f"changed {2 * 30 + 3 * 300}"]
-    graph.assert_equal()
-
-
-def test_a_deadlock_with_others_is_tried_again(graph, neo4j, monkeypatch):
-    """Somebody holds one entity and asks for another, which the load has: one of the two is refused."""
-    small_batches(monkeypatch)
-    ids = sorted(write_ring(graph, 40))
-    graph.load()
-    write_ring(graph, 40)
-    rows = home_rows(graph.home.layout, graph.home.chunked)
-    for row in rows["entities"]:
-        row["end_line"] += 1
-    graph.home.write(*(rows[name] for name in ("entities", "edges", "mentions", "chunks")))
-    lock = "MATCH (n:Entity {corpus: $corpus, id: $id}) SET n.held = true"
-    blocked = "SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN count(*)"
-    results = []
-    with neo4j.driver() as driver, driver.session() as session:
-        other = session.begin_transaction()
-        other.run(lock, corpus=graph.name, id=ids[19]).consume()
-        load = threading.Thread(target=lambda: results.append(graph.load()))
-        load.start()
-        while neo4j.values(blocked) == [[0]]:
-            assert load.is_alive()
-        try:
-            other.run(lock, corpus=graph.name, id=ids[0]).consume()
-            other.rollback()
-        except Exception as error:
-            assert "Deadlock" in str(error)
-        load.join(60)
-    assert results and results[0].generation
-    graph.assert_equal()
-
-
-def test_a_loader_that_has_lost_its_lock_writes_nothing_into_anothers_graph(graph, neo4j, monkeypatch):
-    """Another one has loaded all of it meanwhile."""
-    small_batches(monkeypatch)
-    write_ring(graph, 100)
-    others = []
-
-    def report(doing, unit):
-        def progress(done, total):
-            if done == 40 and not others:
-                running = "SHOW TRANSACTIONS YIELD transactionId, status WHERE status = 'Running' RETURN transactionId"
-                for (name,) in neo4j.values(running):
-                    neo4j.values("TERMINATE TRANSACTIONS $name", name=name)
-                others.append(load_graph(graph.settings, graph.home.chunked, no_report, others.append))
-
-        return progress
-
-    result = graph.load(report)
-    assert "is being changed by another loader. Trying again." in graph.said[-1]
-    assert "waiting for the lock" in others[0]
-    assert (result.changed, others[1].changed) == (40, 2 * 10 + 3 * 100 - 40)
-    graph.assert_equal()
-
-
-def test_a_removal_that_was_cut_off_leaves_no_graph_that_looks_whole(graph, monkeypatch):
-    write_ring(graph, 30)
-    graph.load()
-
-    def cut_off(session, corpus, load):
-        session.run("MATCH (n:Entity {corpus: $corpus}) DETACH DELETE n", corpus=corpus).consume()
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(remove, "delete_nodes", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            remove_corpus(graph.settings, graph.name)
-    with pytest.raises(CgragError, match="is being loaded, or its load was cut off"):
-        open_graph(graph.settings, None, "neo4j")
-    assert graph.load().written["entity"] == 30
-    graph.assert_equal()
-
-
-def test_damage_beside_a_load_that_was_cut_off_is_mended_with_it(graph, neo4j):
-    write_ring(graph, 200)
-    graph.load()
-    rows = home_rows(graph.home.layout, graph.home.chunked)
-    rows["entities"][0]["start_line"] += 1
-    graph.home.write(*(rows[name] for name in ("entities", "edges", "mentions", "chunks")))
-
-    def report(doing, unit):
-        def progress(done, total):
-            raise KeyboardInterrupt
-
-        return progress
-
-    with pytest.raises(KeyboardInterrupt):
-        graph.load(report)
-    far_away = rows["entities"][100]["id"]
-    neo4j.values("MATCH (n:Entity {corpus: $name, id: $id}) DETACH DELETE n", name=graph.name, id=far_away)
-    graph.load()
-    assert "Somebody else has changed the graph in Neo4j: comparing all of it." in graph.said
-    graph.assert_equal()
-
-
 def test_what_people_add_to_the_graph_stays_through_edits(graph, neo4j):
-    ids = write_ring(graph, 30)
+    ids = write_ring(graph.home, 30)
     graph.load()
     neo4j.values(
         "MATCH (a:Entity {corpus: $name, id: $id})-[r:CALLS]->(b) SET a:Reviewed, a.note = 'so', r.note = 'yes' "
@@ -454,7 +244,7 @@ def test_what_people_add_to_the_graph_stays_through_edits(graph, neo4j):
         id=ids[0],
     )
     assert graph.load().changed == 0
-    write_ring(graph, 30, weight=2)
+    write_ring(graph.home, 30, weight=2)
     rows = home_rows(graph.home.layout, graph.home.chunked)
     for row in rows["entities"]:
         row["end_line"] += 1
@@ -470,7 +260,7 @@ def test_what_people_add_to_the_graph_stays_through_edits(graph, neo4j):
 
 
 def test_a_snapshot_brings_back_what_was_there(graph, neo4j, monkeypatch):
-    write_ring(graph, 30)
+    write_ring(graph.home, 30)
     graph.load()
     neo4j.values(
         "MATCH (n:Entity {corpus: $name, id: 'm0.py::f1'}) SET n:Reviewed, n.note = 'so', n.marks = [1, 2]",
@@ -482,11 +272,11 @@ def test_a_snapshot_brings_back_what_was_there(graph, neo4j, monkeypatch):
     )
     before = neo4j.values(everything, name=graph.name)
     kept = take_snapshot(graph.settings, graph.name, no_report)
-    write_ring(graph, 50)
+    write_ring(graph.home, 50)
     graph.load()
     restored = restore_snapshot(graph.settings, kept, no_report)
     assert (restored.state, neo4j.values(everything, name=graph.name)) == ("ready", before)
-    write_ring(graph, 30)
+    write_ring(graph.home, 30)
     assert graph.load().changed == 0
     with pytest.raises(CgragError, match="is no snapshot"):
         restore_snapshot(graph.settings, graph.home.layout.graph_store, no_report)
@@ -496,10 +286,10 @@ def test_a_snapshot_brings_back_what_was_there(graph, neo4j, monkeypatch):
 
 
 def test_a_new_way_of_storing_keeps_the_old_graph_first_and_the_way_back_works(graph, neo4j, monkeypatch):
-    write_ring(graph, 30)
+    write_ring(graph.home, 30)
     graph.load()
     old = database_rows(neo4j, graph.name)
-    write_ring(graph, 20)
+    write_ring(graph.home, 20)
     for module in (schema, load, marker):
         monkeypatch.setattr(module, "VERSION", 2)
     result = graph.load()
