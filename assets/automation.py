@@ -6,12 +6,10 @@ same thing once only, unless it has changed again.
 """
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
-from dagster import DagsterRunStatus, RunsFilter
 
 from assets.partitions import directories, ranges
 from pipelines.changes import CorpusChange, corpus_change
@@ -21,17 +19,12 @@ from pipelines.layout import Layout
 from pipelines.settings import Settings
 from pipelines.state import asset_states, chunk_fingerprints, extracted
 from pipelines.tables import digest
+from resources.runs import run_under_way
 from resources.workspace import Workspace
 
 PER_DIRECTORY = ("chunks", "code_facts", "extractions")
 FOLLOWING = ("bm25_index", "code_edges", "knowledge_graph", "neo4j_graph")
 """Those of the whole corpus, in the order in which they are built from one another."""
-LOST_SECONDS = 3600.0
-"""A run that has recorded nothing for so long has lost its process: a partition takes minutes."""
-_UNDER_WAY = [
-    *(DagsterRunStatus.QUEUED, DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING),
-    *(DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING),
-]
 Answer = dg.SensorResult | dg.SkipReason
 
 
@@ -174,16 +167,9 @@ def _request(
 
 
 def _under_way(instance: dg.DagsterInstance) -> str:
-    """Which run is under way, in words; "" where none is. One whose process is gone is recorded as failed."""
-    for record in instance.get_run_records(RunsFilter(statuses=_UNDER_WAY)):
-        run = record.dagster_run
-        latest = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
-        sign_of_life = max([record.create_timestamp.timestamp(), *(event.timestamp for event in latest)])
-        waits = run.status in (DagsterRunStatus.QUEUED, DagsterRunStatus.NOT_STARTED)
-        if waits or time.time() - sign_of_life < LOST_SECONDS:
-            return f"Run {run.run_id[:8]} is under way; looking again after it."
-        instance.report_run_failed(run, f"No sign of life for {LOST_SECONDS / 60:.0f} minutes: its process is gone.")
-    return ""
+    """Which run is under way, in words; "" where none is."""
+    run = run_under_way(instance)
+    return f"Run {run.run_id[:8]} is under way; looking again after it." if run else ""
 
 
 def _stored(settings: Settings) -> str:

@@ -183,6 +183,16 @@ class Materializer:
             )
 
 
+def end_lost_runs(settings: Settings) -> None:
+    """Record as failed the runs whose process is gone, after `point_dagster_at`; raises CgragError as runs do."""
+    import dagster as dg
+
+    from resources.runs import run_under_way
+
+    with _storage(settings), dg.DagsterInstance.get() as instance:
+        run_under_way(instance)
+
+
 @contextmanager
 def _storage(settings: Settings) -> Iterator[None]:
     """Tell in words what goes wrong with Dagster's storage, without the address, which holds a password."""

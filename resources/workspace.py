@@ -10,6 +10,7 @@ import dagster as dg
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings, load_settings
+from resources.runs import mark_process
 
 _EVERY_SECONDS = 5.0
 reporters: list[Reporter] = []
@@ -20,6 +21,10 @@ tellers: list[Callable[[str], None]] = []
 
 class Workspace(dg.ConfigurableResource[None]):
     """Settings of this process, read anew for each run, so that a changed cgrag.toml counts without a restart."""
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        if context.run is not None and context.instance is not None:
+            mark_process(context.instance, context.run)
 
     def settings(self) -> Settings:
         return load_settings()

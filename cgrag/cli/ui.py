@@ -15,11 +15,12 @@ def ui(
     host: Annotated[str, typer.Option(help="The address to listen on; the UI has no password.")] = "127.0.0.1",
 ) -> None:
     """Dagster's web UI and daemon on this project, until Ctrl-C."""
-    from cgrag.materialize import point_dagster_at
+    from cgrag.materialize import end_lost_runs, point_dagster_at
     from pipelines.settings import PROJECT, load_settings
 
     settings = load_settings()
     point_dagster_at(settings)
+    end_lost_runs(settings)
     errors.print(f"Dagster UI: http://{host}:{port}   assets: http://{host}:{port}/asset-groups   (Ctrl-C ends it)")
     command = str(Path(sys.executable).parent / "dg")
     os.chdir(PROJECT)

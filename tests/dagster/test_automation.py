@@ -1,14 +1,18 @@
 """The sensors and the schedule: what they ask for, and that doing it gives what a clean build gives."""
 
+import os
 import shutil
+import socket
+import subprocess
 from datetime import UTC, datetime
 
 import dagster as dg
+import psutil
 import pytest
 
-from assets import automation
 from assets.automation import corpus_changes, graph_follows, nightly_extraction
 from cgrag.definitions import defs
+from resources import runs
 from resources.workspace import Workspace
 from tests.support import write_tree
 
@@ -168,14 +172,31 @@ def test_while_a_run_is_under_way_they_wait(zoo_and_ticks, records):
     assert asked(changes()) == [WALK, *built("cat", "cat")]
 
 
-def test_a_run_whose_process_is_gone_stops_nobody(zoo_and_ticks, records, monkeypatch):
+def test_every_run_says_which_process_it_is_in(zoo_and_ticks, records):
     zoo, changes, _ = zoo_and_ticks
     write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
-    run = records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED)
-    monkeypatch.setattr(automation, "LOST_SECONDS", 0.0)
+    changes.do(changes())
+    latest = records.instance.get_runs(limit=1)[0]
+    started = psutil.Process().create_time()
+    assert latest.tags[runs.PROCESS_TAG] == f"{socket.gethostname()}:{os.getpid()}:{started:.0f}"
+
+
+@pytest.mark.parametrize("how", ["its process has ended", "its number is another's", "it has said nothing for long"])
+def test_a_run_whose_process_is_gone_stops_nobody(zoo_and_ticks, records, monkeypatch, how):
+    zoo, changes, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    host = "elsewhere" if how == "it has said nothing for long" else socket.gethostname()
+    number = os.getpid() if how == "its number is another's" else ended.pid
+    tags = {runs.PROCESS_TAG: f"{host}:{number}:1000000000"}
+    run = records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED, tags=tags)
+    if host == "elsewhere":
+        assert "is under way" in changes().skip_message
+        monkeypatch.setattr(runs, "LOST_SECONDS", -1.0)
     assert asked(changes()) == [WALK, *built("cat", "cat")]
     assert records.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
-    assert "its process is gone" in records.instance.all_logs(run.run_id)[-1].dagster_event.message
+    assert "Its process is gone" in records.instance.all_logs(run.run_id)[-1].dagster_event.message
 
 
 def test_a_corpus_that_is_gone_or_empty_changes_nothing(zoo_and_ticks, home, records):

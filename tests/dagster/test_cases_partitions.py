@@ -1,4 +1,4 @@
-"""The nasty case of partitions that go away (tests/cases: d02)."""
+"""The nasty case of partitions that go away (tests/cases: d02); under the daemon: tests/e2e/test_daemon.py."""
 
 import shutil
 
@@ -117,8 +117,3 @@ def test_d02_no_graph_part_of_a_removed_partition_is_readable(whole, home, run):
     assert {row["path"] for row in home.rows("entities")} == {"keep/x.md", "late/x.md"}
     assert not any(end.startswith("gone") for pair in home.edges() for end in pair)
     assert {row["chunk_id"] for row in home.rows("mentions")} <= {row["chunk_id"] for row in home.rows("chunks")}
-
-
-@pytest.mark.skip(reason="needs the Dagster daemon (tests/e2e)")
-def test_d02_a_backfill_of_a_deleted_partition_ends():
-    """Step 3 as a backfill from the UI, which only the daemon launches."""

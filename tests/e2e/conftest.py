@@ -5,18 +5,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import tenacity
 
 from pipelines.neo4j_store.load import LoadResult, load_graph
 from pipelines.neo4j_store.remove import remove_corpus
 from pipelines.progress import Reporter, no_report
 from pipelines.serve.launch import free_port
+from tests.fake_model import MODEL, FakeModel
 from tests.graphs import WrittenHome
 from tests.neo4j_server import ABSENT, Server, can_start, database_rows, given_server, home_rows, own_server
 
@@ -50,20 +54,62 @@ def cgrag_in(home: Path) -> Cgrag:
 
 @contextmanager
 def ui_of(home: Path, **settings: str) -> Iterator[str]:
-    """The address of `cgrag ui` on `home`; it has said that it serves."""
+    """The address of `cgrag ui` on `home`, which answers; what it prints goes to `ui.log` beside the home."""
     port = free_port()
+    url = f"http://127.0.0.1:{port}"
     command = [str(Path(sys.executable).parent / "cgrag"), "ui", "--port", str(port)]
     environment = os.environ | settings | {"CGRAG_HOME": str(home), "DAGSTER_HOME": str(PROJECT)}
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        if not any("Serving dagster-webserver" in line for line in process.stdout):
-            pytest.fail("cgrag ui ended before it served")
+    log = home.parent / "ui.log"
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            command, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        ) as process,
+    ):
         try:
-            yield f"http://127.0.0.1:{port}"
+            for attempt in tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(httpx.TransportError),
+                stop=tenacity.stop_after_delay(120) | (lambda _: process.poll() is not None),
+                wait=tenacity.wait_fixed(0.2),
+            ):
+                with attempt:
+                    httpx.get(f"{url}/server_info", timeout=60).raise_for_status()
+        except tenacity.RetryError:
+            pytest.fail(f"cgrag ui does not answer: {log.read_text()}")
+        try:
+            yield url
         finally:
-            _stop_group(process)
+            with suppress(ProcessLookupError):  # a test may have killed it
+                _stop_group(process)
+
+
+def asked(url: str, query: str, **variables: Any) -> Any:
+    """What the UI's GraphQL answers."""
+    answer = httpx.post(f"{url}/graphql", json={"query": query, "variables": variables}, timeout=60).json()
+    assert "errors" not in answer, answer
+    return answer["data"]
+
+
+def backfill(url: str, keys: list[str]) -> str:
+    """Begin a backfill of `extractions` as the page's dialog does, and return its number."""
+    launch = (
+        "mutation($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) "
+        "{ __typename ... on LaunchBackfillSuccess { backfillId } } }"
+    )
+    launched = asked(url, launch, p={"assetSelection": [{"path": ["extractions"]}], "partitionNames": keys})
+    return str(launched["launchPartitionBackfill"]["backfillId"])
+
+
+def end_of(url: str, number: str) -> str:
+    """The status of a backfill once it has ended."""
+    query = "query($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }"
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        status = asked(url, query, id=number)["partitionBackfillOrError"]["status"]
+        if not status.startswith(("REQUESTED", "CANCELING", "COMPLETING", "FAILING")):
+            return str(status)
+        time.sleep(0.5)  # between two looks
+    raise TimeoutError(status)
 
 
 @contextmanager
@@ -80,14 +126,14 @@ def page_of(url: str) -> Iterator[Any]:
         browser.close()
 
 
-def _stop_group(process: subprocess.Popen[str]) -> None:
+def _stop_group(process: subprocess.Popen[bytes]) -> None:
     """End a server and its children by Ctrl-C, or by force where that is ignored, as it is behind `nohup … &`."""
     os.killpg(process.pid, signal.SIGINT)
     try:
-        process.communicate(timeout=30)
+        process.wait(timeout=30)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -160,3 +206,21 @@ def new_graph(neo4j: Server, tmp_path: Path) -> Iterator[Callable[[], LoadedGrap
 @pytest.fixture
 def graph(new_graph: Callable[[], LoadedGraph]) -> LoadedGraph:
     return new_graph()
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeModel]:
+    """A server that answers as a model does."""
+    with FakeModel() as model:
+        yield model
+
+
+@pytest.fixture
+def fake_settings(fake: FakeModel) -> dict[str, str]:
+    """The settings that extract by `fake`, with a partition for each directory."""
+    return {
+        "CGRAG_LLM_URLS": fake.url,
+        "CGRAG_EXTRACT__MODEL": MODEL,
+        "CGRAG_EXTRACT__BACKOFF": "0",
+        "CGRAG_PARTITION_CHUNKS": "0",
+    }

@@ -1,14 +1,18 @@
-"""The sensors under the real daemon: a directory is added, and its function is in the graph without anybody's doing."""
+"""The real daemon: it brings in by its sensors what is added, and a machine that goes down ends what it was doing."""
 
 import json
+import os
+import shutil
 import subprocess
+import threading
 import time
-from typing import Any
+from pathlib import Path
 
-import httpx
-import pytest
+import psutil
 
-from tests.e2e.conftest import cgrag_in, ui_of
+from tests.e2e.conftest import asked, backfill, cgrag_in, end_of, ui_of
+from tests.extraction import docs
+from tests.fake_model import FakeModel
 from tests.support import write_tree
 
 SELECTOR = {"repositoryName": "__repository__", "repositoryLocationName": "cgrag"}
@@ -16,15 +20,10 @@ SETTINGS = {"CGRAG_PARTITION_CHUNKS": "0"}
 _START = "mutation($sensor: SensorSelector!) { startSensor(sensorSelector: $sensor) { __typename } }"
 _RUNS = "{ runsOrError(limit: 50) { ... on Runs { results { status assetSelection { path } tags { key value } } } } }"
 _WITHIN = 240
+KEYS = [f"d{number:02}" for number in range(6)]
+FILES = {path: text for key in KEYS for path, text in docs(key, 2).items()}
 
 
-def asked(url: str, query: str, **variables: Any) -> Any:
-    answer = httpx.post(f"{url}/graphql", json={"query": query, "variables": variables}, timeout=60).json()
-    assert "errors" not in answer, answer
-    return answer["data"]
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_what_is_added_to_the_corpus_is_in_the_graph_by_itself(tmp_path):
     home, tree = tmp_path / "home", write_tree(tmp_path / "tree", {"pkg/a.py": "def f():\n    return 1\n"})
     cgrag = cgrag_in(home)
@@ -50,3 +49,35 @@ def test_what_is_added_to_the_corpus_is_in_the_graph_by_itself(tmp_path):
         tag["value"] for run in ours for tag in run["tags"] if tag["key"].startswith("dagster/asset_partition_range")
     }
     assert ranges == {"new"}
+
+
+def test_a_machine_that_goes_down_in_a_backfill_and_a_partition_that_is_removed_meanwhile(
+    tmp_path: Path, fake: FakeModel, fake_settings: dict[str, str]
+) -> None:
+    """d02, by the daemon: everything is killed, a directory deleted, and the UI started again."""
+    home, tree = tmp_path / "home", write_tree(tmp_path / "tree", FILES)
+    cgrag = cgrag_in(home)
+    cgrag("run", "--corpus", str(tree), "--select", "corpus_files,chunks", **fake_settings)
+    begun, on = threading.Event(), threading.Event()
+
+    def gate(number: int) -> None:
+        if number > 4:
+            begun.set()
+            on.wait(120)
+
+    fake.gate = gate
+    with ui_of(home, **fake_settings) as url:
+        number = backfill(url, KEYS)
+        assert begun.wait(120)
+        for process in psutil.process_iter(["environ"]):
+            if (process.info["environ"] or {}).get("CGRAG_HOME") == str(home) and process.pid != os.getpid():
+                process.kill()
+    on.set()
+    fake.gate = lambda number: None
+    shutil.rmtree(tree / "d03")
+    with ui_of(home, **fake_settings) as url:
+        assert end_of(url, number).endswith("FAILED")
+    cgrag("run", "--select", "corpus_files,chunks,extractions", "--yes", **fake_settings)
+    status = json.loads(cgrag("status", "--json", **fake_settings).stdout)
+    assert (status["extraction"]["ok"], status["extraction"]["failed"]) == (2 * (len(KEYS) - 1), 0)
+    assert "nothing to resume" in cgrag("resume", "--failed", **fake_settings).stderr
