@@ -10,7 +10,7 @@ TORCH_CPU := torch==2.13.0+cpu
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 QUESTION ?= how is a LoRA adapter loaded at run time
 
-.PHONY: run test test-fast lint bench bench-extract bench-neo4j ui lock clean
+.PHONY: run dense test test-fast lint bench bench-dense bench-extract bench-neo4j ui lock clean
 
 run: $(VENV)/.run ## install, fetch, index and link the corpus, ask a model about a part of it, ask it a question
 	$(BIN)/cgrag run
@@ -20,6 +20,10 @@ run: $(VENV)/.run ## install, fetch, index and link the corpus, ask a model abou
 	@echo
 	@echo "Ask more:            $(BIN)/cgrag search \"...\""
 	@echo "The asset graph:     $(BIN)/cgrag ui    then open http://127.0.0.1:3000"
+
+dense: $(VENV)/.dense ## sentence embeddings of the corpus, for search --mode hybrid: about 6 minutes on two cores
+	$(BIN)/cgrag run --select chunk_embeddings
+	$(BIN)/cgrag search "$(QUESTION)" --mode hybrid --k 3
 
 test: lint ## every test that this machine has the parts for
 	$(BIN)/python -m pytest --numprocesses auto tests/unit tests/dagster
@@ -39,6 +43,9 @@ bench: $(VENV)/.test ## speed and memory on the whole corpus
 
 bench-extract: $(VENV)/.test ## a real model: vLLM against Outlines + transformers, in one run
 	$(BIN)/python -m tests.bench.models
+
+bench-dense: $(VENV)/.test ## the embedding rate beside a plain loop, and hybrid search's latency and recall
+	$(BIN)/python -m tests.bench.dense
 
 bench-neo4j: $(VENV)/.test ## a real Neo4j: loaded, edited, walked and killed, beside DuckDB
 	$(BIN)/python -m tests.bench.neo4j
@@ -67,6 +74,10 @@ ifeq ($(LLM),llm-cpu)
 endif
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run
+$(VENV)/.dense: $(VENV)/.run
+	$(PIP) --editable '.[dense]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.dense
 	$(PIP) --editable '.[dev]'
 	@touch $@

@@ -23,7 +23,8 @@ from resources.runs import run_under_way
 from resources.workspace import Workspace
 
 PER_DIRECTORY = ("chunks", "code_facts", "extractions")
-FOLLOWING = ("bm25_index", "code_edges", "knowledge_graph", "neo4j_graph")
+INDEXES = ("bm25_index", "chunk_embeddings")
+GRAPHS = ("code_edges", "knowledge_graph", "neo4j_graph")
 """Those of the whole corpus, in the order in which they are built from one another."""
 Answer = dg.SensorResult | dg.SkipReason
 
@@ -62,24 +63,26 @@ def corpus_changes(context: dg.SensorEvaluationContext, workspace: Workspace) ->
 
 
 @dg.sensor(
-    target=dg.AssetSelection.assets(*FOLLOWING),
+    target=dg.AssetSelection.assets(*INDEXES, *GRAPHS),
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.STOPPED,
 )
 def graph_follows(context: dg.SensorEvaluationContext, workspace: Workspace) -> Answer:
-    """Index, edges, graph and Neo4j, once what they are built from has changed and no run is under way."""
+    """Indexes, edges, graph and Neo4j, once what they are built from has changed and no run is under way."""
     if busy := _under_way(context.instance):
         return dg.SkipReason(busy)
     settings = workspace.settings()
-    stale = [state for state in asset_states(settings, names=FOLLOWING) if state.state in ("stale", "missing")]
+    states = asset_states(settings, names=(*INDEXES, *GRAPHS))
+    stale = [state for state in states if state.state in ("stale", "missing") and not state.on_request]
     if not stale or not Layout(settings.home).plan.exists():
         return dg.SkipReason("All is up to date.")
     asked, print_of = _Asked(context.cursor), digest([[state.name, state.detail] for state in stale], _stored(settings))
     if asked.fingerprint == print_of:
         return dg.SkipReason(f"Asked for already, and not done: see its run, tagged cgrag/change={asked.number}.")
     asked = asked.next(print_of)
-    first = FOLLOWING.index(stale[0].name)
-    names = [name for name in FOLLOWING[first:] if name != "bm25_index" or name == stale[0].name]
+    waiting = [state.name for state in stale]
+    first = min((GRAPHS.index(name) for name in waiting if name in GRAPHS), default=len(GRAPHS))
+    names = [name for name in waiting if name in INDEXES] + list(GRAPHS[first:])
     request = dg.RunRequest(
         run_key=f"{asked.fingerprint}:{asked.number}",
         asset_selection=[dg.AssetKey(name) for name in names],

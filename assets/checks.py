@@ -7,6 +7,7 @@ from pipelines.code.verify import edges_of_no_file, files_without_facts
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import held_spec
+from pipelines.dense.index import load_vectors
 from pipelines.graph.store import graph_record, read_generation
 from pipelines.layout import Layout
 from pipelines.lexical.index import load_index
@@ -102,3 +103,16 @@ def index_has_every_chunk(workspace: Workspace) -> dg.AssetCheckResult:
     stored = counts(workspace.settings())["chunks"]
     indexed = len(load_index(workspace.settings()))
     return dg.AssetCheckResult(passed=stored == indexed, metadata={"stored": stored, "indexed": indexed})
+
+
+@dg.asset_check(asset="chunk_embeddings")
+def every_unit_has_a_vector(workspace: Workspace) -> dg.AssetCheckResult:
+    """The matrix is whole, of the indexed chunks' units, and fewer than one vector in a hundred is unusable."""
+    settings = workspace.settings()
+    vectors = load_vectors(settings, load_index(settings))
+    unusable = int((~vectors.vectors.any(axis=1)).sum())
+    units = counts(settings)["units"]
+    passed = len(vectors.vectors) == units and unusable * 100 <= units
+    return dg.AssetCheckResult(
+        passed=passed, metadata={"units": units, "vectors": len(vectors.vectors), "unusable": unusable}
+    )

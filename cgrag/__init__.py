@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pipelines.graph.look_up import Store
     from pipelines.lexical.index import LexicalIndex
     from pipelines.retrieve.graph_search import GraphSearch
-    from pipelines.retrieve.search import Result
+    from pipelines.retrieve.search import Mode, Ranker, Result
 
 __version__ = "0.1.0"
 __all__ = ["Corpus"]
@@ -34,7 +34,8 @@ class Corpus:
         if home is not None:
             self.settings = self.settings.model_copy(update={"home": Path(home).absolute()})
         self._index: LexicalIndex | None = None
-        self._graph: tuple[tuple[str, str, str], GraphSearch] | None = None
+        self._rankers: dict[Mode, Ranker] = {}
+        self._graph: tuple[tuple[str, str, str, Mode], GraphSearch] | None = None
 
     @property
     def index(self) -> LexicalIndex:
@@ -45,30 +46,47 @@ class Corpus:
             self._index = load_index(self.settings)
         return self._index
 
-    def search(self, question: str, k: int = 5, *, graph: bool = False, store: Store = "duckdb") -> list[Result]:
+    def search(
+        self, question: str, k: int = 5, *, mode: Mode = "lexical", graph: bool = False, store: Store = "duckdb"
+    ) -> list[Result]:
         """Return at most `k` chunks, best first; with `graph` a structural question is answered by the graph, too.
 
-        The graph is asked in `store`, with the same results. See `pipelines.retrieve.search.search` and
-        `pipelines.retrieve.graph_search.GraphSearch`.
+        `mode` is how they are ranked: lexical, dense or hybrid; the last two need `make dense`, and load its model at
+        the first question. The graph is asked in `store`, with the same results.
+
+        >>> Corpus().search("how is a LoRA adapter loaded", k=3, mode="hybrid")[0].path    # doctest: +SKIP
+        'vllm/lora/worker_manager.py'
+
+        Raises:
+            CgragError: the question is blank, k is below 1, or something that is needed is not built.
         """
         from pipelines.graph.traversal import Changed
         from pipelines.retrieve.search import search
 
         if not graph:
-            return search(self.index, question, k)
+            return search(self._ranker(mode), question, k)
         try:
-            return self._graph_search(store).search(question, k)
+            return self._graph_search(mode, store).search(question, k)
         except Changed:  # Neo4j was loaded anew
             self._graph = None
-            return self._graph_search(store).search(question, k)
+            return self._graph_search(mode, store).search(question, k)
 
-    def _graph_search(self, store: Store) -> GraphSearch:
+    def _ranker(self, mode: Mode) -> Ranker:
+        from pipelines.retrieve.rankers import open_ranker
+
+        current = self._rankers.get(mode)
+        if current is None or current.index is not self.index:
+            self._rankers[mode] = open_ranker(mode, self.index, self.settings)
+        return self._rankers[mode]
+
+    def _graph_search(self, mode: Mode, store: Store) -> GraphSearch:
         from pipelines.graph.store import graph_record
         from pipelines.layout import Layout
         from pipelines.retrieve.graph_search import GraphSearch
 
         record = graph_record(Layout(self.settings.home))
-        current = (self.index.generation, record["generation"] if record else "", store)
+        ranker = self._ranker(mode)
+        current = (self.index.generation, record["generation"] if record else "", store, mode)
         if self._graph is None or self._graph[0] != current:
-            self._graph = (current, GraphSearch(self.index, self.settings, store=store))
+            self._graph = (current, GraphSearch(self.index, self.settings, store=store, ranker=ranker))
         return self._graph[1]

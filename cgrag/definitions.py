@@ -17,6 +17,7 @@ defs = dg.Definitions(
         corpus.directory_contents,
         corpus.chunks,
         retrieval.bm25_index,
+        retrieval.chunk_embeddings,
         graph.code_facts,
         graph.code_edges,
         graph.knowledge_graph,

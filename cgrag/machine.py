@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pipelines.errors import CgragError
 from pipelines.extract.client import shown_url
-from pipelines.serve.models import CPU_MODEL, cpu_model_folder, default_model
+from pipelines.serve.models import CPU_MODEL, default_model, fetched_folder
 from pipelines.settings import PROJECT, Settings
 
 _DISK_BYTES = 2_000_000_000
@@ -98,7 +98,7 @@ def _model(settings: Settings) -> Finding:
     if settings.llm_urls:
         return Finding("model", "ok", f"asked for at {', '.join(map(shown_url, settings.llm_urls))}")
     model = settings.extract.model or default_model()
-    if model == CPU_MODEL and not cpu_model_folder(settings).exists():
+    if model == CPU_MODEL and not fetched_folder(settings, model).exists():
         return Finding("model", "absent", f"{model} is fetched when it is first asked")
     return Finding("model", "ok", model)
 

@@ -37,8 +37,8 @@ def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[As
     unknown = sorted(set(select) - set(known))
     if unknown:
         raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(known)}")
-    wanted = select or ASSETS
-    return [state for state in states if state.state not in ("fresh", "skipped") and state.name in wanted]
+    wanted = (state for state in states if (state.name in select if select else not state.on_request))
+    return [state for state in wanted if state.state not in ("fresh", "skipped")]
 
 
 class Materializer:
@@ -135,7 +135,7 @@ class Materializer:
         if select and name not in select:
             return None
         (state,) = asset_states(self._settings, names=[name])
-        return state if state.state not in ("fresh", "skipped") and (select or name in ASSETS) else None
+        return state if state.state not in ("fresh", "skipped") and (select or not state.on_request) else None
 
     def _wanted(self, todo: list[str], partitions: Sequence[str]) -> list[str]:
         load_plan(self._layout).check(partitions)

@@ -4,7 +4,7 @@ import dagster as dg
 
 from assets.graph import knowledge_graph
 from assets.preview import preview
-from assets.retrieval import bm25_index
+from assets.retrieval import bm25_index, chunk_embeddings
 from pipelines.corpus.scan import load_plan
 from pipelines.evaluate.report import data_uri
 from pipelines.evaluate.sets import VERSION, make_report, make_sets
@@ -29,7 +29,10 @@ def question_sets(workspace: Workspace) -> dg.MaterializeResult[None]:
 
 
 @dg.asset(
-    group_name="eval", kinds={"html"}, deps=[question_sets, bm25_index, knowledge_graph], code_version=str(VERSION)
+    group_name="eval",
+    kinds={"html"},
+    deps=[question_sets, bm25_index, chunk_embeddings, knowledge_graph],
+    code_version=str(VERSION),
 )
 def retrieval_report(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
     """Recall of every mode and arm that is built, with intervals: report.html, .md and .json under reports/."""

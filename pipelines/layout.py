@@ -45,6 +45,15 @@ class Layout:
         return self.home / "index" / "bm25.json"
 
     @property
+    def dense(self) -> Path:
+        return self.home / "index" / "dense.json"
+
+    @property
+    def vectors(self) -> Path:
+        """What an embedding under way has stored so far."""
+        return self.home / "index" / "vectors"
+
+    @property
     def graph(self) -> Path:
         """The folder of the linker's and the graph's tables."""
         return self.home / "graph"

@@ -59,6 +59,27 @@ class LexicalSettings(BaseModel):
     file_share: float = Field(0.5, ge=0)
 
 
+class EmbedSettings(BaseModel):
+    """Sentence embeddings of units, for dense and hybrid search (README, Dense vectors)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = "sentence-transformers/all-MiniLM-L6-v2"
+    """A folder or a hub's name; the default comes from the package index, without an account."""
+    revision: str = ""
+    """Of a hub's model: another revision is another model."""
+    tokens: int = Field(128, ge=8)
+    """Of a unit, at most: what is beyond them is not embedded."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: the GPU where there is one with room."""
+    candidates: int = Field(200, ge=1)
+    """How many of the lexical ranking's first chunks hybrid search ranks anew."""
+    weight: float = Field(0.4, ge=0)
+    """Of the cosine beside the lexical score, both as shares of their best."""
+    reranker: str = ""
+    """A cross-encoder, a folder or a hub's name, that ranks hybrid search's first 50 once more; without one none."""
+
+
 class CodeSettings(BaseModel):
     """How code is linked."""
 
@@ -166,6 +187,7 @@ class Settings(BaseSettings):
     """A question file that the retrieval report is about, beside the synthetic set of the corpus's docs."""
     chunking: ChunkSettings = ChunkSettings()
     lexical: LexicalSettings = LexicalSettings()
+    embed: EmbedSettings = EmbedSettings()
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
     graph_override: str = ""

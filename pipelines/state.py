@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
 from pipelines.code.stage import current_facts, edges_inputs, facts_fingerprint, stored_facts
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
+from pipelines.dense.build import dense_inputs
 from pipelines.errors import CgragError
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
@@ -29,8 +30,10 @@ ASSETS = (
     "neo4j_graph",
 )
 NO_NEO4J = "no Neo4j is configured (NEO4J_URI)"
-ON_REQUEST = ("question_sets", "retrieval_report")
+ON_REQUEST = ("chunk_embeddings", "question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
+KEPT_UP = ("chunk_embeddings",)
+"""Those of them that every run brings up to date, once they have been built."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class AssetState:
 
     @property
     def on_request(self) -> bool:
-        return self.name in ON_REQUEST
+        """Whether it is built only when it is named, as it is now."""
+        return self.name in ON_REQUEST and not (self.name in KEPT_UP and self.state == "stale")
 
 
 def record_failure(layout: Layout, asset: str, key: str, reason: str, missing: Sequence[str] = ()) -> None:
@@ -170,6 +174,13 @@ def _index_state(home: _Home) -> AssetState:
     return state
 
 
+def _dense_state(home: _Home) -> AssetState:
+    manifest = read_record(home.layout.dense)
+    if manifest is None or not (home.layout.dense.parent / manifest["folder"]).exists():
+        return AssetState("chunk_embeddings", "missing", "never built" if manifest is None else "damaged")
+    return _compared("chunk_embeddings", manifest, dense_inputs(home.settings, home.chunked))
+
+
 def facts_todo(layout: Layout, chunks: Mapping[str, str]) -> list[str]:
     """Return the keys whose stored facts are not those of their chunks, {key: fingerprint of the chunks}."""
     return sorted(chunks.keys() - current_facts(layout, chunks))
@@ -257,6 +268,7 @@ def _compared(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -
 _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "chunks": _chunks_state,
     "bm25_index": _index_state,
+    "chunk_embeddings": _dense_state,
     "code_facts": _facts_state,
     "code_edges": _edges_state,
     "extractions": _extractions_state,
@@ -274,18 +286,22 @@ def chunk_fingerprints(layout: Layout, keys: Iterable[str]) -> dict[str, str]:
 
 
 def counts(settings: Settings) -> dict[str, Any]:
-    """Return how many files, skipped entries, partitions and chunks are stored."""
+    """Return how many files, skipped entries, partitions, units and chunks are stored."""
     import pyarrow.parquet as pq
 
     home = _opened(settings)
     if home is None:
-        return {"files": 0, "skipped": 0, "partitions": 0, "chunks": 0}
-    stored = [home.layout.partition(key, "chunks") for key in home.chunked]
+        return {"files": 0, "skipped": 0, "partitions": 0, "units": 0, "chunks": 0}
+
+    def stored(table: str) -> int:
+        return sum(pq.read_metadata(home.layout.partition(key, table)).num_rows for key in home.chunked)
+
     return {
         "files": sum(len(files) for files in home.plan.partitions.values()),
         "skipped": pq.read_metadata(home.layout.skipped).num_rows,
         "partitions": len(home.plan.partitions),
-        "chunks": sum(pq.read_metadata(path).num_rows for path in stored),
+        "units": stored("units"),
+        "chunks": stored("chunks"),
     }
 
 

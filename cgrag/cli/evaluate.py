@@ -72,7 +72,6 @@ def search_dataset(
     settings = load_settings()
     arm = chosen("arm", ["graph" if graph else "plain"], settings)[0]
     open_mode = MODES[chosen("mode", [mode], settings)[0]].open
-    assert open_mode is not None
     places = load_places(settings, load_index(settings))
     asked = read_texts(questions, places)
     with shown_progress() as report:

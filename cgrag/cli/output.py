@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from pipelines.graph.look_up import Store
     from pipelines.progress import Reporter
+    from pipelines.retrieve.search import Mode
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+SearchMode = Annotated[str, typer.Option("--mode", help="lexical, dense or hybrid; the last two need `make dense`.")]
 GraphStore = Annotated[str, typer.Option("--store", help="Where the graph is asked: duckdb or neo4j.")]
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -38,6 +40,14 @@ def checked_store(name: str) -> "Store":
     if name not in ("duckdb", "neo4j"):
         raise typer.BadParameter(f"{name!r} is neither duckdb nor neo4j", param_hint="--store")
     return "neo4j" if name == "neo4j" else "duckdb"
+
+
+def checked_mode(name: str) -> "Mode":
+    """The mode of that name; another is wrong usage."""
+    for mode in ("lexical", "dense", "hybrid"):
+        if name == mode:
+            return mode
+    raise typer.BadParameter(f"{name!r} is none of lexical, dense, hybrid", param_hint="--mode")
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cgrag.cli.output import GraphStore, Json, checked_store, console, plain, print_json
+from cgrag.cli.output import GraphStore, Json, SearchMode, checked_mode, checked_store, console, plain, print_json
 
 
 def search(
@@ -13,6 +13,7 @@ def search(
         str, typer.Argument(help="The question; - reads it from standard input. After -- it may begin with a dash.")
     ],
     k: Annotated[int, typer.Option(min=1, help="How many chunks at most.")] = 5,
+    mode: SearchMode = "lexical",
     graph: Annotated[bool, typer.Option("--graph", help="Let the graph answer who calls, inherits, tests …")] = False,
     store: GraphStore = "duckdb",
     json: Json = False,
@@ -23,12 +24,12 @@ def search(
 
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-    asked = checked_store(store)
+    asked, ranked = checked_store(store), checked_mode(mode)
     if asked == "neo4j" and not graph:
         raise typer.BadParameter("it goes with --graph", param_hint="--store")
-    results = Corpus().search(question, k, graph=graph, store=asked)
+    results = Corpus().search(question, k, mode=ranked, graph=graph, store=asked)
     if json:
-        print_json({"question": question, "mode": "lexical", "results": [_row(result) for result in results]})
+        print_json({"question": question, "mode": mode, "results": [_row(result) for result in results]})
         return
     if not results:
         console.print("No sources: no chunk shares a word with the question.")

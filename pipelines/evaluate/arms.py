@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pipelines.dense.index import can_ask_vectors
 from pipelines.errors import CgragError
 from pipelines.evaluate import graph_arms
 from pipelines.evaluate.places import Places
 from pipelines.evaluate.questions import Question
-from pipelines.evaluate.retrievers import Retriever, open_lexical
+from pipelines.evaluate.retrievers import Retriever, open_retriever
 from pipelines.evaluate.scoring import Ranking
 from pipelines.lexical.index import current_generation
 from pipelines.progress import Progress, silent
@@ -22,12 +23,12 @@ _BATCH = 100
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to rank chunks; `open` is None while this version of the product has none."""
+    """A way to rank chunks."""
 
     asset: str
     """What it reads."""
-    open: Callable[[Settings], Retriever] | None = None
-    is_built: Callable[[Settings], bool] = lambda _settings: False
+    open: Callable[[Settings], Retriever]
+    is_built: Callable[[Settings], bool]
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Arm:
     """What is handed over at k: `hand_over(bench, k)` gives a ranking for each question of the bench."""
 
     asset: str
-    hand_over: Callable[["Bench", int], list[Ranking]] | None = None
-    is_built: Callable[[Settings], bool] = lambda _settings: False
+    hand_over: Callable[["Bench", int], list[Ranking]]
+    is_built: Callable[[Settings], bool]
 
 
 @dataclass
@@ -66,10 +67,7 @@ class Bench:
     def handed_over(self, arm: str, k: int) -> list[Ranking]:
         """Return what an arm hands over at `k`: at most k spans, or more where it adds context by design."""
         if (arm, k) not in self._handed:
-            hand_over = ARMS[arm].hand_over
-            if hand_over is None:
-                raise _unavailable("arm", arm, ARMS[arm].asset, ["plain", "matched"])
-            self._handed[arm, k] = self.unmasked(hand_over(self, k))
+            self._handed[arm, k] = self.unmasked(ARMS[arm].hand_over(self, k))
         return self._handed[arm, k]
 
     def filled(self, arm: str, k: int, characters: int) -> list[Ranking]:
@@ -140,9 +138,9 @@ def _is_indexed(settings: Settings) -> bool:
 
 
 MODES = {
-    "lexical": Mode("bm25_index", open_lexical, _is_indexed),
-    "dense": Mode("chunk_embeddings"),
-    "hybrid": Mode("chunk_embeddings"),
+    "lexical": Mode("bm25_index", open_retriever("lexical"), _is_indexed),
+    "dense": Mode("chunk_embeddings", open_retriever("dense"), can_ask_vectors),
+    "hybrid": Mode("chunk_embeddings", open_retriever("hybrid"), can_ask_vectors),
 }
 ARMS = {
     "plain": Arm("bm25_index", plain, _is_indexed),
@@ -165,20 +163,10 @@ def chosen(kind: Literal["mode", "arm"], names: Sequence[str], settings: Setting
     for name in names:
         if name not in table:
             raise CgragError(f"There is no {kind} {name!r}.", f"The {kind}s are: {', '.join(table)}")
-        entry = table[name]
-        absent = entry.open is None if isinstance(entry, Mode) else entry.hand_over is None
-        if absent:
-            raise _unavailable(kind, name, entry.asset, built)
         if name not in built:
+            asset = table[name].asset
             raise CgragError(
-                f"The {kind} {name} needs {entry.asset}, which this home does not hold.",
-                f"Build it:  cgrag run --select {entry.asset}",
+                f"The {kind} {name} needs {asset}, which this home does not hold.",
+                f"Build it:  {'make dense' if asset == 'chunk_embeddings' else f'cgrag run --select {asset}'}",
             )
     return list(dict.fromkeys(names)) or built
-
-
-def _unavailable(kind: str, name: str, asset: str, built: Sequence[str]) -> CgragError:
-    return CgragError(
-        f"The {kind} {name} needs {asset}, which is not built: this version of cgrag cannot build it yet.",
-        f"Evaluate what is:  --{kind}s {','.join(built) or ('lexical' if kind == 'mode' else 'plain')}",
-    )

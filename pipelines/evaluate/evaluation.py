@@ -13,10 +13,11 @@ from pipelines.evaluate.bootstrap import RESAMPLES, SEED, intervals
 from pipelines.evaluate.places import Places, Span, load_places
 from pipelines.evaluate.questions import Finding, QuestionSet, read_questions
 from pipelines.evaluate.results_file import read_results, replay
-from pipelines.evaluate.retrievers import lexical
+from pipelines.evaluate.retrievers import retriever
 from pipelines.evaluate.scoring import NEVER, Ranking, Truth, first_ranks, recall, truth
 from pipelines.lexical.index import load_index
 from pipelines.progress import Progress, silent
+from pipelines.retrieve.rankers import Lexical
 from pipelines.settings import Settings
 
 CHARACTERS_PER_CHUNK = 1500
@@ -121,10 +122,10 @@ def evaluate_file(
         if max(ks) > read.k:
             findings.append(Finding("short results", "", f"recall@{max(ks)} is of {read.k} spans, all that they hold"))
         benches["results"] = Bench(settings, places, asked.questions, replay(read))
-        baseline = Bench(settings, places, asked.questions, lexical(index), progress)
+        baseline = Bench(settings, places, asked.questions, retriever(Lexical(index)), progress)
         contenders.append(("results", "plain"))
     for mode, open_mode in open_modes.items():
-        if open_mode and (modes or not results):
+        if modes or not results:
             benches[mode] = Bench(settings, places, asked.questions, open_mode(settings), progress)
             contenders += [(mode, arm) for arm in arms]
     return evaluate(asked, places, benches, contenders, ks, min_coverage, baseline, findings)

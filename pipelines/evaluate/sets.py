@@ -11,6 +11,7 @@ from pipelines.chunking.restore import restore_texts
 from pipelines.corpus.decode import decode
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.spec import held_spec
+from pipelines.dense.index import vectors_generation
 from pipelines.errors import CgragError
 from pipelines.evaluate.compare import Change, changes
 from pipelines.evaluate.questions import FORMAT, QuestionFile, load_json
@@ -128,12 +129,13 @@ def stored_report(layout: Layout) -> dict[str, Any] | None:
 
 
 def report_inputs(settings: Settings) -> dict[str, Any]:
-    """What a report is made of: the index, the graph, the question sets, and how they are scored."""
+    """What a report is made of: the indexes, the graph, the question sets, and how they are scored."""
     layout = Layout(settings.home)
     sets = stored_sets(layout) or {}
     graph = graph_record(layout)
     return {
         "generation": current_generation(settings),
+        "vectors": [vectors_generation(settings), settings.embed.model_dump()],
         "graph": graph["generation"] if graph else None,
         "question_sets": digest(sets),
         "ks": list(KS),
@@ -169,7 +171,7 @@ def make_report(settings: Settings, progress: Progress = silent) -> MadeReport:
     inputs = report_inputs(settings)
     files = [layout.questions / name for name in sets["sets"]]
     evaluations = [evaluate_file(settings, path, ks=KS, progress=progress) for path in files]
-    shown = {"chunking": settings.chunking.model_dump(), "lexical": settings.lexical.model_dump()}
+    shown = {name: getattr(settings, name).model_dump() for name in ("chunking", "lexical", "embed")}
     parts = list(blocks(evaluations, shown))
     document = to_json(evaluations, inputs)
     before = stored_report(layout)

@@ -52,6 +52,8 @@ class LexicalIndex:
     """The rows of the chunks and the named parts of each (`parts`: start, end, start_line, end_line, name)."""
     settings: LexicalSettings
     generation: str
+    chunked: str
+    """A hash of the partitions' fingerprints: another index of the same has the same chunks in the same order."""
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -209,6 +211,7 @@ def load_index(settings: Settings) -> LexicalIndex:
             table=pa.ipc.open_file(pa.memory_map(str(folder / _ARROW))).read_all(),
             settings=settings.lexical,
             generation=manifest["generation"],
+            chunked=manifest["chunks"],
         )
     except (OSError, EOFError, ValueError, KeyError, pa.ArrowException) as error:
         if not folder.exists() and read_json(layout.bm25, REBUILD) != manifest:

@@ -9,15 +9,8 @@ from functools import cached_property
 from pipelines.chunking.python import collector_off
 from pipelines.graph.look_up import Store, open_graph
 from pipelines.lexical.index import LexicalIndex
-from pipelines.lexical.tokens import query_terms
-from pipelines.retrieve.search import (
-    Result,
-    best_part_of,
-    checked,
-    lexical_scores,
-    results_of,
-    top_k,
-)
+from pipelines.retrieve.rankers import Lexical
+from pipelines.retrieve.search import Ranker, Result, best_part_of, checked, results_of, search, top_k
 from pipelines.retrieve.structural import KEPT, Step, Structural, Structure, insert
 from pipelines.retrieve.symbols import Symbol, Symbols
 from pipelines.settings import Settings
@@ -45,7 +38,8 @@ class Placed:
 class GraphSearch:
     """A loaded index and the current graph, to be asked many questions.
 
-    Only edges with an origin in `origins` are seen (all of them where it is None).
+    Only edges with an origin in `origins` are seen (all of them where it is None). The walk's chunks are put into the
+    ranking of `ranker`, the lexical one unless told; which walk is taken does not depend on it.
 
     Raises:
         CgragError: there is no graph in that store.
@@ -57,8 +51,11 @@ class GraphSearch:
         settings: Settings,
         origins: Iterable[str] | None = ADMITTED,
         store: Store = "duckdb",
+        ranker: Ranker | None = None,
     ) -> None:
         self._index = index
+        self._lexical = Lexical(index)
+        self._ranker = ranker or self._lexical
         with collector_off():
             graph = open_graph(settings, origins, store)
             self._symbols = Symbols(map(Symbol._make, graph.symbols()))
@@ -82,14 +79,13 @@ class GraphSearch:
     def search(self, question: str, k: int = 5) -> list[Result]:
         """Return at most `k` chunks, as `search` does; those that the graph put in say `via` graph and why."""
         checked(question, k)
-        asked = query_terms(question)
-        scores = lexical_scores(self._index, asked)
-        ranked = top_k(scores, k)
+        (scored,) = self._ranker.score([question])
+        ranked = top_k(scored.scores, k)
         placed = self.placed(question)
+        order = placed.into(ranked, k) if placed else ranked
+        results = results_of(self._ranker, order, scored)
         if placed is None:
-            return results_of(self._index, ranked, scores, asked)
-        order = placed.into(ranked, k)
-        results = results_of(self._index, order, scores, asked)
+            return results
         return [
             _explained(result, number, placed) if number not in ranked[:KEPT] else result
             for number, result in zip(order, results, strict=True)
@@ -97,7 +93,8 @@ class GraphSearch:
 
     def ranking(self, question: str, k: int) -> list[int]:
         """Return the chunk numbers of `search`, without the rest of the results."""
-        ranked = top_k(lexical_scores(self._index, query_terms(question)), k)
+        (scored,) = self._ranker.score([question])
+        ranked = top_k(scored.scores, k)
         placed = self.placed(question)
         return placed.into(ranked, k) if placed else ranked
 
@@ -106,11 +103,9 @@ class GraphSearch:
         return sorted(self._chunks_of(list(self._symbols.by_id.values())))
 
     def _seeds(self, question: str) -> list[Symbol]:
-        """The innermost symbols of the retriever's best hits."""
-        asked = query_terms(question)
-        scores = lexical_scores(self._index, asked)
+        """The innermost symbols of the lexical ranking's best hits."""
         found = []
-        for result in results_of(self._index, top_k(scores, _SEEDS), scores, asked):
+        for result in search(self._lexical, question, _SEEDS):
             symbol = self._symbols.by_id.get(f"{result.path}::{result.part.name}")
             if symbol is not None:
                 found.append(symbol)

@@ -1,9 +1,9 @@
 """Ranking chunks for a question."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from bm25s import BM25
@@ -42,18 +42,52 @@ class Result:
     text: str
 
 
-def search(index: LexicalIndex, question: str, k: int = 5) -> list[Result]:
-    """Return at most `k` chunks that share a term with the question, best first; equal scores in order of chunk id.
+@dataclass(frozen=True)
+class Near:
+    """How like a question a chunk's most similar unit is, and which unit that is."""
 
-    A question without a term of the corpus has no results.
+    cosine: float
+    part: Part
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a ranker makes of one question; equal scores are in order of chunk id, which is that of their number."""
+
+    asked: Sequence[str]
+    """The question's terms."""
+    scores: NDArray[np.float32]
+    """Shape (chunks,); a chunk with 0 is no result."""
+    near: Callable[[int], Near | None] = lambda number: None
+    """What vectors say of a chunk, by its number; None where they were not asked."""
+
+
+Mode = Literal["lexical", "dense", "hybrid"]
+
+
+class Ranker(Protocol):
+    """Scores every chunk for questions; pipelines/retrieve/rankers.py has those there are."""
+
+    @property
+    def mode(self) -> Mode: ...
+
+    @property
+    def index(self) -> LexicalIndex: ...
+
+    def score(self, questions: Sequence[str]) -> Iterator[Scored]: ...
+
+
+def search(ranker: Ranker, question: str, k: int = 5) -> list[Result]:
+    """Return at most `k` chunks, best first; equal scores in order of chunk id.
+
+    A lexical ranker finds nothing for a question without a term of the corpus.
 
     Raises:
         CgragError: the question is blank, or k is below 1.
     """
     checked(question, k)
-    asked = query_terms(question)
-    scores = lexical_scores(index, asked)
-    return results_of(index, top_k(scores, k), scores, asked)
+    (scored,) = ranker.score([question])
+    return results_of(ranker, top_k(scored.scores, k), scored)
 
 
 def checked(question: str, k: int) -> None:
@@ -68,11 +102,9 @@ def checked(question: str, k: int) -> None:
         raise CgragError("The question is empty.", 'Ask something:  cgrag search "how is a LoRA adapter loaded"')
 
 
-def results_of(
-    index: LexicalIndex, numbers: Sequence[int], scores: NDArray[np.float32], asked: Sequence[str]
-) -> list[Result]:
+def results_of(ranker: Ranker, numbers: Sequence[int], scored: Scored) -> list[Result]:
     """Return the results of some chunks, ranked in the order given."""
-    return [_result(index, rank, number, scores[number], asked) for rank, number in enumerate(numbers, 1)]
+    return [_result(ranker, rank, number, scored) for rank, number in enumerate(numbers, 1)]
 
 
 def best_part_of(part: Part, symbol: Symbol) -> Part:
@@ -115,10 +147,13 @@ def top_k(scores: NDArray[np.float32], k: int) -> list[int]:
     return [int(number) for number in positive[np.argsort(-scores[positive], kind="stable")][:k]]
 
 
-def _result(index: LexicalIndex, rank: int, number: int, score: np.float32, asked: Sequence[str]) -> Result:
-    row = index.table.slice(number, 1).to_pylist()[0]
-    matches = _matches(row["text"], frozenset(asked))
-    shared = _shortest_words(matches, asked)
+def _result(ranker: Ranker, rank: int, number: int, scored: Scored) -> Result:
+    row = ranker.index.table.slice(number, 1).to_pylist()[0]
+    matches = _matches(row["text"], frozenset(scored.asked))
+    shared = _shortest_words(matches, scored.asked)
+    near = scored.near(number)
+    reasons = [f"has {', '.join(shared[:4])}"] if shared else []
+    reasons += [f"meaning {near.cosine:.2f}"] if near else []
     return Result(
         rank=rank,
         chunk_id=row["chunk_id"],
@@ -127,10 +162,10 @@ def _result(index: LexicalIndex, rank: int, number: int, score: np.float32, aske
         end=row["end"],
         start_line=row["start_line"],
         end_line=row["end_line"],
-        score=float(score),
-        via="lexical",
-        why=f"has {', '.join(shared[:4])}" if shared else "its path or headings have words of the question",
-        part=_best_part(row, matches),
+        score=float(scored.scores[number]),
+        via=ranker.mode,
+        why="; ".join(reasons) or "its path or headings have words of the question",
+        part=near.part if near and (ranker.mode == "dense" or not shared) else _best_part(row, matches),
         text=row["text"],
     )
 

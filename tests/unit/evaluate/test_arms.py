@@ -10,7 +10,7 @@ from pipelines.evaluate import arms
 from pipelines.evaluate.arms import Arm, Bench, chosen
 from pipelines.evaluate.places import Places, Span, load_places
 from pipelines.evaluate.questions import Question
-from pipelines.evaluate.retrievers import open_lexical
+from pipelines.evaluate.retrievers import open_retriever
 from pipelines.lexical.index import load_index
 from pipelines.settings import Settings
 from tests.support import Home, write_tree
@@ -68,7 +68,7 @@ def test_names_are_chosen_or_refused(small):
     assert chosen("mode", [], small.settings) == ["lexical"]
     assert chosen("arm", [], small.settings) == ["plain", "graph", "graph-all", "expand", "matched", "random"]
     assert chosen("arm", ["matched", "plain", "matched"], small.settings) == ["matched", "plain"]
-    with pytest.raises(CgragError, match="dense needs chunk_embeddings, which is not built"):
+    with pytest.raises(CgragError, match="dense needs chunk_embeddings, which this home does not hold"):
         chosen("mode", ["dense"], small.settings)
     with pytest.raises(CgragError, match="no arm 'grahp'"):
         chosen("arm", ["grahp"], small.settings)
@@ -100,7 +100,10 @@ def busy(tmp_path_factory, clean_environment):
 
 def bench_of(home, *questions):
     return Bench(
-        home.settings, load_places(home.settings, load_index(home.settings)), questions, open_lexical(home.settings)
+        home.settings,
+        load_places(home.settings, load_index(home.settings)),
+        questions,
+        open_retriever("lexical")(home.settings),
     )
 
 

@@ -25,7 +25,8 @@ def make(home: Home):
 
 
 def states(home: Home) -> dict[str, str]:
-    return {state.name: state.state for state in asset_states(home.settings) if state.on_request}
+    names = ("question_sets", "retrieval_report")
+    return {state.name: state.state for state in asset_states(home.settings, names=names)}
 
 
 def test_states_follow_what_they_are_made_of(built, tree):

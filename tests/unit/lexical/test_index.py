@@ -8,6 +8,8 @@ import pytest
 from pipelines.errors import CgragError
 from pipelines.lexical import index as module
 from pipelines.lexical.index import current_generation, load_index, score
+from pipelines.retrieve.rankers import Lexical
+from pipelines.retrieve.search import search
 from pipelines.settings import FieldSettings
 from tests.support import write_tree
 
@@ -149,9 +151,7 @@ def test_the_old_index_survives_a_build_that_fails(indexed, tree, monkeypatch, s
 
 
 def test_a_reader_keeps_the_index_that_it_has_open(indexed, tree):
-    held = load_index(indexed.settings)
-    from pipelines.retrieve.search import search
-
+    held = Lexical(load_index(indexed.settings))
     before = search(held, "vole")
     write_tree(tree, {"a.py": "x = 1\n", "b/c.md": "gone\n"})
     indexed.build(tree)

@@ -1,0 +1,1 @@
+"""Sentence embeddings of units, and the matrix that dense and hybrid search read."""
