@@ -1,17 +1,25 @@
 """constrained-graphrag: a source tree as a searchable, schema-constrained knowledge graph.
 
 >>> from cgrag import Corpus
->>> for result in Corpus().search("how is a LoRA adapter loaded", k=3):     # doctest: +SKIP
+>>> corpus = Corpus()
+>>> for result in corpus.search("how is a LoRA adapter loaded", k=3):     # doctest: +SKIP
 ...     print(f"{result.path}:{result.start_line}", result.part.name)
+>>> corpus.table("edges").to_pandas()["relation"].value_counts()          # doctest: +SKIP
+>>> corpus.evaluate("questions.json", modes=["lexical", "hybrid"]).rows   # doctest: +SKIP
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pipelines.evaluate.evaluation import Evaluation
     from pipelines.graph.look_up import Store
+    from pipelines.graph.traversal import Traversal
     from pipelines.lexical.index import LexicalIndex
     from pipelines.retrieve.graph_search import GraphSearch
     from pipelines.retrieve.search import Mode, Ranker, Result
@@ -70,6 +78,52 @@ class Corpus:
         except Changed:  # Neo4j was loaded anew
             self._graph = None
             return self._graph_search(mode, store).search(question, k)
+
+    def graph(self, *, all_origins: bool = False, store: Store = "duckdb") -> Traversal[Any, Any]:
+        """Return the current graph, to be asked by `find`, `near`, `edges`, `paths`, `chunks` and `evidence`.
+
+        `all_origins` shows also what a model found, which no search uses.
+
+        >>> graph = Corpus().graph()                                          # doctest: +SKIP
+        >>> graph.edges([found.id for found in graph.find("LoRARequest")], ["CALLS"], "in")    # doctest: +SKIP
+
+        Raises:
+            CgragError: there is no graph in that store, or not this one.
+        """
+        from pipelines.graph.look_up import open_graph
+        from pipelines.retrieve.graph_search import ADMITTED
+
+        return open_graph(self.settings, None if all_origins else ADMITTED, store)
+
+    def table(self, name: str) -> pa.Table:
+        """Return all rows of a table: files, skipped, documents, outline, units, chunks, extractions, entities, edges
+        or mentions.
+
+        Raises:
+            CgragError: there is no such table, or it is not built.
+        """
+        from pipelines.layout import Layout
+        from pipelines.stored import stored_table
+
+        return stored_table(Layout(self.settings.home), name)
+
+    def evaluate(
+        self,
+        questions: Path | str,
+        *,
+        modes: Sequence[str] = (),
+        arms: Sequence[str] = (),
+        ks: Sequence[int] = (3, 5, 10),
+        min_coverage: float = 0.5,
+    ) -> Evaluation:
+        """Return what `cgrag evaluate` prints of a question file: `rows`, `misses`, and each question's recall.
+
+        Raises:
+            CgragError: a mode or arm is not built, or the file cannot be used.
+        """
+        from pipelines.evaluate.evaluation import evaluate_file
+
+        return evaluate_file(self.settings, Path(questions), modes=modes, arms=arms, ks=ks, min_coverage=min_coverage)
 
     def _ranker(self, mode: Mode) -> Ranker:
         from pipelines.retrieve.rankers import open_ranker

@@ -104,7 +104,7 @@ def _embed(
 ) -> None:
     done, total, begun = 0, len(texts), time.monotonic()
     progress(0, total)
-    for number, batch in enumerate(_batches(texts), 1):
+    for number, batch in enumerate(batches(texts), 1):
         cache.put(batch, encoder.encode([texts[key] for key in batch], "document"))
         done += len(batch)
         progress(done, total)
@@ -115,8 +115,8 @@ def _embed(
     cache.flush()
 
 
-def _batches(texts: dict[bytes, str]) -> Iterator[Sequence[bytes]]:
-    """Texts of about one length together, so that little is padding; shuffled, so that the rate is steady."""
+def batches(texts: dict[bytes, str]) -> Iterator[Sequence[bytes]]:
+    """Yield keys whose texts have about one length, so that little is padding; shuffled, so that the rate is steady."""
     keys = sorted(texts, key=lambda key: (len(texts[key]), key))
     batches = [keys[at : at + _CALL] for at in range(0, len(keys), _CALL)]
     random.Random(0).shuffle(batches)

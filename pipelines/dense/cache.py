@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -65,6 +66,8 @@ class VectorCache:
         for path in self._segments:
             path.unlink(missing_ok=True)
         self._segments.clear()
+        with suppress(OSError):  # another run has stored more, or nothing was ever stored
+            self._folder.rmdir()
 
     def _add_matrix(self, record: Path, model: Model) -> None:
         manifest = read_record(record)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +56,8 @@ class DenseIndex:
             return best, unit
         owner = np.repeat(np.arange(len(wanted)), counts)
         units = np.arange(len(owner)) + (self.first[wanted] - begins)[owner]
-        found = (self.vectors if chunks is None else self.vectors[units]) @ query
+        # row by row: a product by many threads would wait for those with which torch has just embedded the question
+        found = np.vecdot(self.vectors if chunks is None else self.vectors[units], query)
         if not np.isfinite(found).all():
             raise CgragError("The dense index holds vectors that are no numbers.", REBUILD)
         best[counts > 0] = np.maximum.reduceat(found, begins[counts > 0])
@@ -83,12 +85,7 @@ def load_vectors(settings: Settings, index: LexicalIndex) -> DenseIndex:
             the lexical index.
     """
     layout = Layout(settings.home)
-    manifest = read_json(layout.dense, REBUILD)
-    if manifest is None:
-        raise CgragError(
-            f"{settings.home} has no embeddings yet.",
-            "Build them:  make dense   or   cgrag run --select chunk_embeddings",
-        )
+    manifest = _manifest(layout)
     model, stored = model_of(settings), manifest["model"]
     if stored != asdict(model):
         built = f"{stored['name']}{'@' + stored['revision'] if stored['revision'] else ''}, {stored['tokens']} tokens"
@@ -103,18 +100,43 @@ def load_vectors(settings: Settings, index: LexicalIndex) -> DenseIndex:
         raise CgragError(
             "The dense index and the search index are of different chunks.", "Bring both up to date:  cgrag run"
         )
-    folder = layout.dense.parent / manifest["folder"]
+    try:
+        vectors, chunk_of, places = _files(layout, manifest)
+    except CgragError:
+        if _manifest(layout) != manifest:
+            return load_vectors(settings, index)  # it was replaced while it was being read
+        raise
+    first = np.searchsorted(chunk_of, np.arange(len(index) + 1)).astype(np.int64)
+    return DenseIndex(vectors, chunk_of, first, places, manifest["generation"])
+
+
+def stored_vectors(settings: Settings) -> Vectors:
+    """Return the stored matrix, of whatever model and chunks, shape (units, dimension).
+
+    Raises:
+        CgragError: there is none, or it is damaged.
+    """
+    layout = Layout(settings.home)
+    return _files(layout, _manifest(layout))[0]
+
+
+def _manifest(layout: Layout) -> dict[str, Any]:
+    manifest: dict[str, Any] | None = read_json(layout.dense, REBUILD)
+    if manifest is None:
+        remedy = "Build them:  make dense   or   cgrag run --select chunk_embeddings"
+        raise CgragError(f"{layout.home} has no embeddings yet.", remedy)
+    return manifest
+
+
+def _files(layout: Layout, manifest: dict[str, Any]) -> tuple[Vectors, NDArray[np.int32], pa.Table]:
+    folder, rows = layout.dense.parent / manifest["folder"], manifest["rows"]
     try:
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         chunk_of = np.load(folder / "chunk_of.npy", allow_pickle=False)
         places = pa.ipc.open_file(pa.memory_map(str(folder / "places.arrow"))).read_all()
         shapes = (vectors.shape, chunk_of.shape, places.num_rows)
-        rows = manifest["rows"]
         if shapes != ((rows, manifest["dimension"]), (rows,), rows) or vectors.dtype != np.float32:
             raise ValueError(f"its files have {shapes}, not {rows} units")
     except (OSError, EOFError, ValueError, pa.ArrowException) as error:
-        if not folder.exists() and read_json(layout.dense, REBUILD) != manifest:
-            return load_vectors(settings, index)  # it was replaced while it was being read
         raise CgragError(f"The dense index in {folder} is damaged: {error}", REBUILD) from error
-    first = np.searchsorted(chunk_of, np.arange(len(index) + 1)).astype(np.int64)
-    return DenseIndex(vectors, chunk_of, first, places, manifest["generation"])
+    return vectors, chunk_of, places
