@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import tenacity
+from filelock import FileLock
 
 from pipelines.neo4j_store.load import LoadResult, load_graph
 from pipelines.neo4j_store.remove import remove_corpus
@@ -137,14 +138,21 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture(scope="session")
-def vllm_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the default corpus, built by `cgrag run`; skipped where the package index cannot be reached."""
-    home = tmp_path_factory.mktemp("vllm") / "home"
-    done = cgrag_in(home)("run", check=False)
-    if done.returncode and "cannot be reached" in done.stderr:
-        pytest.skip("the package index cannot be reached, so there is no vLLM corpus")
-    assert done.returncode == 0, done.stderr
-    return home
+def vllm_home(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A home with the default corpus, built by `cgrag run`; skipped where the package index cannot be reached.
+
+    The first worker that wants it builds it, and the others wait for that and share it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder if worker_id == "master" else folder.parent) / "vllm"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "home").exists():
+            done = cgrag_in(folder / "building")("run", check=False)
+            if done.returncode and "cannot be reached" in done.stderr:
+                pytest.skip("the package index cannot be reached, so there is no vLLM corpus")
+            assert done.returncode == 0, done.stderr
+            (folder / "building").rename(folder / "home")
+    return folder / "home"
 
 
 @pytest.fixture(scope="session")

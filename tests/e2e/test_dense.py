@@ -90,7 +90,7 @@ def test_the_settings_of_another_model_are_refused_in_words(embedded):
 
 def test_killed_in_the_middle_it_goes_on_from_its_last_flush(embedded, tmp_path):
     """kill -9 once the first segment is there; the next run asks for the rest only."""
-    paragraphs = {f"d/{n}.md": f"# Title {n}\n\n" + f"Paragraph {n} says something. " * 60 for n in range(900)}
+    paragraphs = {f"d/{n}.md": f"# Title {n}\n\n" + f"Paragraph {n} says something. " * 60 for n in range(600)}
     home, tree = tmp_path / "home", write_tree(tmp_path / "tree", paragraphs)
     cgrag_in(home)("run", "--corpus", str(tree), "--select", "corpus_files,chunks")
     layout = Layout(home)
