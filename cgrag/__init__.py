@@ -40,7 +40,7 @@ class Corpus:
 
         self.settings = load_settings()
         if home is not None:
-            self.settings = self.settings.model_copy(update={"home": Path(home).absolute()})
+            self.settings = self.settings.model_copy(update={"home": Path(home).expanduser().absolute()})
         self._index: LexicalIndex | None = None
         self._rankers: dict[Mode, Ranker] = {}
         self._graph: tuple[tuple[str, str, str, Mode], GraphSearch] | None = None
