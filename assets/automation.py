@@ -14,8 +14,10 @@ import dagster as dg
 from assets.partitions import directories, ranges
 from pipelines.changes import CorpusChange, corpus_change
 from pipelines.corpus.scan import load_plan
+from pipelines.dense.build import dense_inputs
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
+from pipelines.lexical.index import index_inputs
 from pipelines.settings import Settings
 from pipelines.state import asset_states, chunk_fingerprints, extracted
 from pipelines.tables import digest
@@ -76,7 +78,7 @@ def graph_follows(context: dg.SensorEvaluationContext, workspace: Workspace) -> 
     stale = [state for state in states if state.state in ("stale", "missing") and not state.on_request]
     if not stale or not Layout(settings.home).plan.exists():
         return dg.SkipReason("All is up to date.")
-    asked, print_of = _Asked(context.cursor), digest([[state.name, state.detail] for state in stale], _stored(settings))
+    asked, print_of = _Asked(context.cursor), digest([state.name for state in stale], _stored(settings))
     if asked.fingerprint == print_of:
         return dg.SkipReason(f"Asked for already, and not done: see its run, tagged cgrag/change={asked.number}.")
     asked = asked.next(print_of)
@@ -179,4 +181,5 @@ def _stored(settings: Settings) -> str:
     """What the assets of the whole corpus would be built from."""
     layout = Layout(settings.home)
     chunked = chunk_fingerprints(layout, load_plan(layout))
-    return digest(chunked, dict(extracted(settings, chunked).fingerprints))
+    inputs = [index_inputs(settings, chunked), dense_inputs(settings, chunked), settings.code.model_dump()]
+    return digest(inputs, dict(extracted(settings, chunked).fingerprints))

@@ -5,9 +5,9 @@ import dagster as dg
 from assets.corpus import chunks
 from assets.retries import retried
 from pipelines.corpus.scan import load_plan
-from pipelines.dense.build import VERSION as DENSE_VERSION
 from pipelines.dense.build import build_vectors
 from pipelines.dense.encoder import load_encoder
+from pipelines.dense.place import VERSION as DENSE_VERSION
 from pipelines.lexical.index import VERSION, build_index
 from pipelines.state import chunk_fingerprints
 from resources.workspace import Workspace
@@ -39,9 +39,7 @@ def chunk_embeddings(context: dg.AssetExecutionContext, workspace: Workspace) ->
     fingerprints = chunk_fingerprints(layout, load_plan(layout))
     report, tell = workspace.reporter(context.log), workspace.say(context.log)
     with retried(context):
-        built = build_vectors(
-            settings, fingerprints, lambda: load_encoder(settings, report, tell), report("Embedding", "units"), tell
-        )
+        built = build_vectors(settings, fingerprints, lambda: load_encoder(settings, report, tell), report, tell)
     return dg.MaterializeResult(
         data_version=dg.DataVersion(built.generation),
         metadata={
@@ -52,7 +50,7 @@ def chunk_embeddings(context: dg.AssetExecutionContext, workspace: Workspace) ->
             "model": settings.embed.model,
             "dimension": built.dimension,
             "seconds": built.seconds,
-            "units_per_second": built.embedded / built.seconds if built.embedded else 0.0,
+            "units_per_second": built.embedded / built.seconds if built.seconds else 0.0,
             "bytes": built.bytes,
         },
     )

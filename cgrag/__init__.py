@@ -48,9 +48,9 @@ class Corpus:
     @property
     def index(self) -> LexicalIndex:
         """The current index. Raises CgragError where there is none, or none of these settings."""
-        from pipelines.lexical.index import current_generation, load_index
+        from pipelines.lexical.index import is_current, load_index
 
-        if self._index is None or self._index.generation != current_generation(self.settings):
+        if self._index is None or not is_current(self._index, self.settings):
             self._index = load_index(self.settings)
         return self._index
 

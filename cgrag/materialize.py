@@ -12,7 +12,7 @@ from pipelines.extract.plan import ExtractionPlan, Order, plan_extraction
 from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
-from pipelines.state import ASSETS, ON_REQUEST, PARTITIONED_ASSETS, AssetState, asset_states, failures
+from pipelines.state import EVERY, OPTIONAL, PARTITIONED_ASSETS, AssetState, asset_states, failures
 
 
 def point_dagster_at(settings: Settings) -> None:
@@ -33,10 +33,9 @@ def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[As
     Raises:
         CgragError: a name is no asset's.
     """
-    known = (*ASSETS, *ON_REQUEST)
-    unknown = sorted(set(select) - set(known))
+    unknown = sorted(set(select) - set(EVERY))
     if unknown:
-        raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(known)}")
+        raise CgragError(f"There is no asset {unknown[0]!r}.", f"The assets are: {', '.join(EVERY)}")
     wanted = (state for state in states if (state.name in select if select else not state.on_request))
     return [state for state in wanted if state.state not in ("fresh", "skipped")]
 
@@ -75,7 +74,7 @@ class Materializer:
             if any(state.name == "corpus_files" for state in todo):
                 self._execute(job, instance, "corpus_files")
                 built.append("corpus_files")
-            for name in (*ASSETS[1:], *ON_REQUEST):
+            for name in EVERY[1:]:
                 if name in ("chunks", "code_facts"):
                     state = self._state(name, select)
                     keys = self._wanted(state.todo, partitions) if state else []
@@ -88,8 +87,11 @@ class Materializer:
                     try:
                         self._execute(job, instance, name)
                         built.append(name)
-                    except CgragError as error:  # what does not need it goes on; told at the end with what failed
-                        stopped = stopped or error
+                    except CgragError as error:  # what does not need it goes on
+                        if name in OPTIONAL and not select:
+                            self._tell(f"Left as it was: {name}. {error}")
+                        else:  # told at the end, with what failed
+                            stopped = stopped or error
         plan = load_plan(self._layout)
         for name in PARTITIONED_ASSETS:
             failed = failures(self._layout, name, plan) if name != "extractions" or name in built else {}

@@ -46,12 +46,8 @@ class Layout:
 
     @property
     def dense(self) -> Path:
-        return self.home / "index" / "dense.json"
-
-    @property
-    def vectors(self) -> Path:
-        """What an embedding under way has stored so far."""
-        return self.home / "index" / "vectors"
+        """A folder for each embedding model."""
+        return self.home / "index" / "dense"
 
     @property
     def graph(self) -> Path:

@@ -9,6 +9,9 @@ from pipelines.chunking.partition import partition_fingerprint, stored_fingerpri
 from pipelines.code.stage import current_facts, edges_inputs, facts_fingerprint, stored_facts
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
 from pipelines.dense.build import dense_inputs
+from pipelines.dense.encoder import model_of
+from pipelines.dense.index import stored_vectors
+from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
@@ -25,15 +28,17 @@ from pipelines.tables import digest, read_json, read_manifest, read_record, writ
 Freshness = Literal["fresh", "stale", "missing", "failed", "skipped"]
 PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
-ASSETS = (
-    *("corpus_files", "chunks", "bm25_index", "code_facts", "code_edges", "extractions", "knowledge_graph"),
-    "neo4j_graph",
+EVERY = (
+    *("corpus_files", "chunks", "bm25_index", "chunk_embeddings", "code_facts", "code_edges", "extractions"),
+    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report"),
 )
-NO_NEO4J = "no Neo4j is configured (NEO4J_URI)"
-ON_REQUEST = ("chunk_embeddings", "question_sets", "retrieval_report")
+"""All assets, in the order in which they are built."""
+ON_REQUEST = ("question_sets", "retrieval_report")
 """Built only when selected by name, or from the UI."""
-KEPT_UP = ("chunk_embeddings",)
-"""Those of them that every run brings up to date, once they have been built."""
+OPTIONAL = ("chunk_embeddings",)
+"""Built when selected by name; from then on every run brings them up to date."""
+ASSETS = tuple(name for name in EVERY if name not in (*ON_REQUEST, *OPTIONAL))
+NO_NEO4J = "no Neo4j is configured (NEO4J_URI)"
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class AssetState:
     @property
     def on_request(self) -> bool:
         """Whether it is built only when it is named, as it is now."""
-        return self.name in ON_REQUEST and not (self.name in KEPT_UP and self.state == "stale")
+        return self.name in ON_REQUEST or (self.name in OPTIONAL and self.state == "missing")
 
 
 def record_failure(layout: Layout, asset: str, key: str, reason: str, missing: Sequence[str] = ()) -> None:
@@ -105,9 +110,7 @@ def _opened(settings: Settings) -> _Home | None:
     return _Home(settings) if read_manifest(layout.files) is not None and layout.plan.exists() else None
 
 
-def asset_states(
-    settings: Settings, found: Scan | None = None, names: Iterable[str] = (*ASSETS, *ON_REQUEST)
-) -> list[AssetState]:
+def asset_states(settings: Settings, found: Scan | None = None, names: Iterable[str] = EVERY) -> list[AssetState]:
     """Return the states of assets, of all in the order they are built unless told.
 
     With `found`, a scan made just now, corpus_files is compared with it; without, its tables are taken as they are.
@@ -175,10 +178,15 @@ def _index_state(home: _Home) -> AssetState:
 
 
 def _dense_state(home: _Home) -> AssetState:
-    manifest = read_record(home.layout.dense)
-    if manifest is None or not (home.layout.dense.parent / manifest["folder"]).exists():
-        return AssetState("chunk_embeddings", "missing", "never built" if manifest is None else "damaged")
-    return _compared("chunk_embeddings", manifest, dense_inputs(home.settings, home.chunked))
+    """That of the settings' model: another model's vectors are kept, and are another matter."""
+    name, place = "chunk_embeddings", place_of(home.layout, model_of(home.settings))
+    if not place.manifest.exists():
+        return AssetState(name, "missing", "never built with this model" if any(stored_records(home.layout)) else "")
+    try:
+        stored_vectors(home.settings)
+    except CgragError:
+        return AssetState(name, "stale", "damaged")
+    return _compared(name, place.record() or {}, dense_inputs(home.settings, home.chunked))
 
 
 def facts_todo(layout: Layout, chunks: Mapping[str, str]) -> list[str]:

@@ -44,8 +44,14 @@ def _is_lost(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:
 
 
 def _process(number: int) -> str:
-    """A process's number and start, since numbers are used again; "" where there is none."""
+    """A process's number and start, since numbers are used again; "" where there is none that lives.
+
+    The start is in seconds since the machine's, which no change of the clock moves.
+    """
     try:
-        return f"{number}:{psutil.Process(number).create_time():.0f}"
+        process = psutil.Process(number)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return ""
+        return f"{number}:{process.create_time() - psutil.boot_time():.0f}"
     except psutil.NoSuchProcess:
         return ""

@@ -8,7 +8,8 @@ import numpy as np
 
 from pipelines.corpus.scan import load_plan
 from pipelines.dense.build import BuiltVectors, build_vectors
-from pipelines.dense.encoder import Encoder, Vectors, unit_length
+from pipelines.dense.encoder import Encoder, Vectors, model_of, unit_length
+from pipelines.dense.place import Place, place_of
 from pipelines.state import chunk_fingerprints
 from tests.support import Home
 
@@ -40,3 +41,8 @@ def embed(home: Home, encoder: Encoder, tell: Callable[[str], None] = lambda tex
     """Embed what a home's chunks lack."""
     chunked = chunk_fingerprints(home.layout, load_plan(home.layout))
     return build_vectors(home.settings, chunked, lambda: encoder, tell=tell)
+
+
+def place(home: Home) -> Place:
+    """Where the vectors of a home's model lie."""
+    return place_of(home.layout, model_of(home.settings))

@@ -32,7 +32,8 @@ def search(
         print_json({"question": question, "mode": mode, "results": [_row(result) for result in results]})
         return
     if not results:
-        console.print("No sources: no chunk shares a word with the question.")
+        lacking = "shares a word with" if mode == "lexical" else "is like"
+        console.print(f"No sources: no chunk {lacking} the question.")
     for result in results:
         console.print(f"[bold]{result.rank}. [/]", end="")
         console.print(

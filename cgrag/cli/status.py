@@ -80,7 +80,7 @@ def document(settings: "Settings") -> dict[str, Any]:
 
 def print_summary(settings: "Settings") -> None:
     """Print the counts, the state of each asset, and the command to go on with."""
-    from pipelines.state import KEPT_UP, ON_REQUEST
+    from pipelines.state import ON_REQUEST
 
     report = document(settings)
     if report["corpus"] is None:
@@ -108,8 +108,7 @@ def print_summary(settings: "Settings") -> None:
             "The corpus holds nothing to index.  See what was left out:  cgrag status --skipped", markup=False
         )
         return
-    asked_for = set(ON_REQUEST) - set(KEPT_UP)
-    wanted = [asset["state"] for asset in report["assets"] if asset["name"] not in asked_for]
+    wanted = [asset["state"] for asset in report["assets"] if asset["name"] not in ON_REQUEST]
     worst = next((state for state in _NEXT if state in wanted), None)
     console.print(
         f"Next:  {_NEXT[worst]}" if worst else 'Next:  cgrag search "…"      or see the graph:  cgrag ui', markup=False

@@ -2,39 +2,35 @@
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.dense.encoder import Model, Vectors
+from pipelines.dense.encoder import Vectors
+from pipelines.dense.place import Place
 from pipelines.dense.units import KEY_BYTES
-from pipelines.layout import Layout
-from pipelines.tables import digest, read_manifest, read_record, write_arrow
+from pipelines.tables import read_manifest, write_arrow
 
 FLUSH_SECONDS = 5.0
-"""A kill loses at most the vectors of so many seconds."""
+"""A kill loses at most the vectors of so many seconds, or of one call where that takes longer."""
 
 
 class VectorCache:
     """What is known of one model's vectors; `put` stores new ones within FLUSH_SECONDS.
 
-    Segments are immutable and uniquely named, so that two runs at once only do some work twice.
+    A vector that is zero or no number is not known: it is asked for again, in case the model has been mended.
     """
 
-    def __init__(self, layout: Layout, model: Model) -> None:
+    def __init__(self, place: Place) -> None:
         self.known: dict[bytes, Vectors] = {}
-        self._folder = layout.vectors / digest(asdict(model))[:16]
+        self._place = place
         self._waiting: list[tuple[bytes, Vectors]] = []
         self._flushed = time.monotonic()
-        self._add_matrix(layout.dense, model)
-        self._segments = sorted(self._folder.glob("*.parquet"))
-        for segment in self._segments:
-            self._add_segment(segment)
+        self._add_matrix()
+        self._add_segments()
 
     def put(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         """Remember vectors, shape (keys, dimension)."""
@@ -44,7 +40,7 @@ class VectorCache:
             self.flush()
 
     def flush(self) -> None:
-        """Store what has been put since the last time."""
+        """Store what has been put since the last time, as an immutable segment of its own."""
         self._flushed = time.monotonic()
         if not self._waiting:
             return
@@ -56,40 +52,42 @@ class VectorCache:
                 "vector": pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(rows), pa.float32()), dimension),
             }
         )
-        path = self._folder / f"{uuid.uuid4().hex}.parquet"
-        write_arrow(path, table, {"dimension": dimension})
-        self._segments.append(path)
+        write_arrow(self._place.segments / f"{uuid.uuid4().hex}.parquet", table, {"dimension": dimension})
         self._waiting.clear()
 
     def drop_segments(self) -> None:
         """Remove what has gone into the matrix."""
-        for path in self._segments:
+        for path in self._place.segments.glob("*.parquet"):
             path.unlink(missing_ok=True)
-        self._segments.clear()
-        with suppress(OSError):  # another run has stored more, or nothing was ever stored
-            self._folder.rmdir()
+        with suppress(OSError):
+            self._place.segments.rmdir()
 
-    def _add_matrix(self, record: Path, model: Model) -> None:
-        manifest = read_record(record)
-        if manifest is None or manifest.get("model") != asdict(model):
+    def _know(self, keys: Iterable[bytes], vectors: Vectors) -> None:
+        lengths = np.linalg.norm(vectors, axis=1)
+        usable = np.isfinite(lengths) & (lengths > 0)
+        self.known.update((key, row) for key, row, good in zip(keys, vectors, usable, strict=True) if good)
+
+    def _add_matrix(self) -> None:
+        record = self._place.record()
+        if record is None:
             return
-        folder = record.parent / manifest["folder"]
+        folder = self._place.matrix(record)
         try:
             vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
             keys = np.load(folder / "keys.npy", allow_pickle=False)
         except (OSError, EOFError, ValueError):  # a damaged matrix is a missing one
             return
-        whole = vectors.shape == (manifest["rows"], manifest["dimension"]) and vectors.dtype == np.float32
-        if whole and len(keys) == len(vectors):
-            self.known.update((key.tobytes(), vector) for key, vector in zip(keys, vectors, strict=True))
+        whole = vectors.shape == (record["rows"], record["dimension"]) and vectors.dtype == np.float32
+        if whole and keys.shape == (len(vectors), KEY_BYTES) and len(vectors):
+            self._know((key.tobytes() for key in keys), vectors)
 
-    def _add_segment(self, path: Path) -> None:
-        manifest = read_manifest(path)
-        if manifest is None:
-            return
-        try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException):
-            return
-        rows = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, manifest["dimension"])
-        self.known.update(zip(table["key"].to_pylist(), rows, strict=True))
+    def _add_segments(self) -> None:
+        for path in sorted(self._place.segments.glob("*.parquet")):
+            manifest = read_manifest(path)
+            try:
+                table = pq.read_table(path) if manifest else None
+            except (OSError, pa.ArrowException):
+                continue
+            if manifest and table is not None:
+                rows = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, manifest["dimension"])
+                self._know(table["key"].to_pylist(), rows)

@@ -38,13 +38,13 @@ class Model:
     tokens: int
 
     def __str__(self) -> str:
-        return self.name + (f"@{self.revision}" if self.revision else "")
+        return f"{self.name}{f'@{self.revision}' if self.revision else ''}, {self.tokens} tokens"
 
 
 def model_of(settings: Settings) -> Model:
     """Return the model that the settings name; loads nothing."""
     embed = settings.embed
-    return Model(embed.model, embed.revision or revision_of(embed.model), embed.tokens)
+    return Model(embed.model, revision_of(embed.model) or embed.revision, embed.tokens)
 
 
 def load_encoder(
@@ -79,14 +79,26 @@ def load_encoder(
     device = embed.device if embed.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
     try:
         return SentenceEncoder(load(device), load, device, tell)
-    except torch.OutOfMemoryError:
-        tell(f"The GPU has no room for {embed.model}: embedding on the CPU.")
-        return SentenceEncoder(load("cpu"), load, "cpu", tell)
-    except (OSError, ValueError, RuntimeError, AssertionError) as error:
+    except Exception as error:  # of torch, transformers, safetensors, the hub: each has its own
+        if device == "cuda" and out_of_memory(error):
+            tell(f"The GPU has no room for {embed.model}: embedding on the CPU.")
+            return SentenceEncoder(load("cpu"), load, "cpu", tell)
         raise CgragError(
-            f"The embedding model {embed.model} cannot be loaded: {str(error).strip().splitlines()[0]}",
+            f"The embedding model {embed.model} cannot be loaded: {first_line(error)}",
             "Name a model that can, or the device that it is for:  CGRAG_EMBED__MODEL=… CGRAG_EMBED__DEVICE=cpu",
         ) from error
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether a GPU has no room: torch says so in several ways, of which only one has a class of its own."""
+    told = str(error)
+    full = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED")
+    return isinstance(error, RuntimeError) and any(words in told for words in full)
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, in a line."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 def _has_bf16(torch: Any, device: str) -> bool:
@@ -108,13 +120,11 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
         """Return the vectors of texts; a query and a document each get the model's own prompt, if it has one."""
-        import torch
-
         cut = [text[:_LONGEST] for text in texts]
         try:
             return unit_length(self._encoded(cut, kind))
-        except torch.OutOfMemoryError:
-            if self._device == "cpu":
+        except RuntimeError as error:
+            if self._device == "cpu" or not out_of_memory(error):
                 raise
         self._tell("The GPU has run out of memory: embedding goes on on the CPU.")
         self._device = "cpu"

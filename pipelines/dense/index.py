@@ -1,7 +1,7 @@
 """The stored matrix, memory-mapped, and what a question's vector is like."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.dense.build import VERSION
-from pipelines.dense.encoder import Vectors, model_of
+from pipelines.dense.encoder import Model, Vectors, model_of
+from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
 from pipelines.lexical.index import LexicalIndex
+from pipelines.serve.models import revision_of
 from pipelines.settings import Settings
-from pipelines.tables import read_json, read_record
+from pipelines.tables import read_record
 
 REBUILD = "Build it anew:  cgrag run --select chunk_embeddings"
 
@@ -67,75 +68,80 @@ class DenseIndex:
 
 
 def vectors_generation(settings: Settings) -> str | None:
-    """Which matrix is stored, of whatever model; None where there is none."""
-    record = read_record(Layout(settings.home).dense)
+    """Which matrix of the settings' model is stored; None where there is none."""
+    record = place_of(Layout(settings.home), model_of(settings)).record()
     return record["generation"] if record else None
 
 
 def can_ask_vectors(settings: Settings) -> bool:
-    """Whether a matrix is stored, and what embeds a question is installed."""
-    return vectors_generation(settings) is not None and find_spec("sentence_transformers") is not None
+    """Whether the stored matrix is of the settings' model and the indexed chunks, and what embeds is installed."""
+    layout = Layout(settings.home)
+    record, index = place_of(layout, model_of(settings)).record(), read_record(layout.bm25)
+    installed = all(find_spec(name) for name in ("sentence_transformers", "torch"))
+    return installed and record is not None and index is not None and record["chunks"] == index.get("chunks")
 
 
 def load_vectors(settings: Settings, index: LexicalIndex) -> DenseIndex:
-    """Return the current matrix, memory-mapped.
+    """Return the current matrix of the settings' model, memory-mapped.
 
     Raises:
-        CgragError: there is none, it is damaged, it is of another model than the settings', or of other chunks than
-            the lexical index.
+        CgragError: there is none, it is damaged, or it is of other chunks than the lexical index.
     """
-    layout = Layout(settings.home)
-    manifest = _manifest(layout)
-    model, stored = model_of(settings), manifest["model"]
-    if stored != asdict(model):
-        built = f"{stored['name']}{'@' + stored['revision'] if stored['revision'] else ''}, {stored['tokens']} tokens"
-        raise CgragError(
-            f"The dense index was built with {built} ({manifest['dimension']}), "
-            f"the settings ask for {model}, {model.tokens} tokens.",
-            f"{REBUILD}      or go back:  CGRAG_EMBED__MODEL={stored['name']} CGRAG_EMBED__TOKENS={stored['tokens']}",
-        )
-    if manifest["version"] != VERSION:
-        raise CgragError("The dense index was built by another version of cgrag.", REBUILD)
-    if manifest["chunks"] != index.chunked:
+    record = _record(settings)
+    if record["chunks"] != index.chunked:
         raise CgragError(
             "The dense index and the search index are of different chunks.", "Bring both up to date:  cgrag run"
         )
     try:
-        vectors, chunk_of, places = _files(layout, manifest)
+        vectors, chunk_of, places = _files(settings, record)
     except CgragError:
-        if _manifest(layout) != manifest:
+        if _record(settings) != record:
             return load_vectors(settings, index)  # it was replaced while it was being read
         raise
     first = np.searchsorted(chunk_of, np.arange(len(index) + 1)).astype(np.int64)
-    return DenseIndex(vectors, chunk_of, first, places, manifest["generation"])
+    return DenseIndex(vectors, chunk_of, first, places, record["generation"])
 
 
 def stored_vectors(settings: Settings) -> Vectors:
-    """Return the stored matrix, of whatever model and chunks, shape (units, dimension).
+    """Return the stored matrix of the settings' model, of whatever chunks, shape (units, dimension).
 
     Raises:
         CgragError: there is none, or it is damaged.
     """
-    layout = Layout(settings.home)
-    return _files(layout, _manifest(layout))[0]
+    return _files(settings, _record(settings))[0]
 
 
-def _manifest(layout: Layout) -> dict[str, Any]:
-    manifest: dict[str, Any] | None = read_json(layout.dense, REBUILD)
-    if manifest is None:
+def _record(settings: Settings) -> dict[str, Any]:
+    """What the manifest of the settings' model says."""
+    layout, model = Layout(settings.home), model_of(settings)
+    place = place_of(layout, model)
+    record = place.record()
+    if record is not None:
+        return record
+    if place.manifest.exists():
+        raise CgragError(f"{place.manifest} is damaged.", REBUILD)
+    others = list(stored_records(layout))
+    if not others:
         remedy = "Build them:  make dense   or   cgrag run --select chunk_embeddings"
         raise CgragError(f"{layout.home} has no embeddings yet.", remedy)
-    return manifest
+    built = " and ".join(f"{Model(**other['model'])} ({other['dimension']})" for other in others)
+    last = Model(**others[-1]["model"])
+    revision = "" if revision_of(last.name) else f" CGRAG_EMBED__REVISION={last.revision}" if last.revision else ""
+    raise CgragError(
+        f"The dense index was built with {built}, the settings ask for {model}.",
+        f"{REBUILD}      or go back:  CGRAG_EMBED__MODEL={last.name} CGRAG_EMBED__TOKENS={last.tokens}{revision}",
+    )
 
 
-def _files(layout: Layout, manifest: dict[str, Any]) -> tuple[Vectors, NDArray[np.int32], pa.Table]:
-    folder, rows = layout.dense.parent / manifest["folder"], manifest["rows"]
+def _files(settings: Settings, record: dict[str, Any]) -> tuple[Vectors, NDArray[np.int32], pa.Table]:
+    folder = place_of(Layout(settings.home), model_of(settings)).matrix(record)
+    rows = record["rows"]
     try:
         vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         chunk_of = np.load(folder / "chunk_of.npy", allow_pickle=False)
         places = pa.ipc.open_file(pa.memory_map(str(folder / "places.arrow"))).read_all()
         shapes = (vectors.shape, chunk_of.shape, places.num_rows)
-        if shapes != ((rows, manifest["dimension"]), (rows,), rows) or vectors.dtype != np.float32:
+        if shapes != ((rows, record["dimension"]), (rows,), rows) or vectors.dtype != np.float32:
             raise ValueError(f"its files have {shapes}, not {rows} units")
     except (OSError, EOFError, ValueError, pa.ArrowException) as error:
         raise CgragError(f"The dense index in {folder} is damaged: {error}", REBUILD) from error

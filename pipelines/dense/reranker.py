@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.dense.encoder import INSTALL, Vectors
+from pipelines.dense.encoder import INSTALL, Vectors, first_line
 from pipelines.errors import CgragError
 from pipelines.settings import Settings
 
@@ -23,10 +23,15 @@ class Reranker:
         self._model = model
 
     def score(self, question: str, texts: Sequence[str]) -> Vectors:
-        """Return how well each text answers, 0 to 1 by rank among them, shape (texts,); what is no number is last."""
+        """Return each text's place among them as a share, 1 for the best, shape (texts,); equal ones keep their order.
+
+        What is no number is last.
+        """
         raw = np.asarray(self._model.predict([(question, text) for text in texts], show_progress_bar=False))
         values = np.nan_to_num(raw.astype(np.float32).reshape(len(texts), -1)[:, 0], nan=-np.inf)
-        return (np.argsort(np.argsort(values, kind="stable"), kind="stable") / max(len(texts), 1)).astype(np.float32)
+        places = np.empty(len(texts), dtype=np.float32)
+        places[np.argsort(-values, kind="stable")] = np.arange(len(texts), 0, -1)
+        return places / np.float32(len(texts))
 
 
 def load_reranker(settings: Settings) -> Reranker:
@@ -43,8 +48,8 @@ def load_reranker(settings: Settings) -> Reranker:
     folder = Path(name).expanduser()
     try:
         return Reranker(CrossEncoder(str(folder) if folder.is_dir() else name, max_length=512))
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # of torch, transformers, safetensors, the hub: each has its own
         raise CgragError(
-            f"The re-ranker {name} cannot be loaded: {str(error).strip().splitlines()[0]}",
+            f"The re-ranker {name} cannot be loaded: {first_line(error)}",
             "Name one that can:  CGRAG_EMBED__RERANKER=…      or do without:  unset CGRAG_EMBED__RERANKER",
         ) from error

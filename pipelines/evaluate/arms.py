@@ -156,17 +156,16 @@ def chosen(kind: Literal["mode", "arm"], names: Sequence[str], settings: Setting
     """Return the modes or arms to evaluate: those named, each once; without names all whose data is built.
 
     Raises:
-        CgragError: a name is unknown, or its data is not built; the message says which.
+        CgragError: a name is unknown, or an arm's data is not built; the message says which.
     """
     table: dict[str, Mode] | dict[str, Arm] = MODES if kind == "mode" else ARMS
     built = [name for name, entry in table.items() if entry.is_built(settings)]
     for name in names:
         if name not in table:
             raise CgragError(f"There is no {kind} {name!r}.", f"The {kind}s are: {', '.join(table)}")
-        if name not in built:
-            asset = table[name].asset
+        if name not in built and kind == "arm":  # what a mode lacks is said best by what opens it
             raise CgragError(
-                f"The {kind} {name} needs {asset}, which this home does not hold.",
-                f"Build it:  {'make dense' if asset == 'chunk_embeddings' else f'cgrag run --select {asset}'}",
+                f"The arm {name} needs {table[name].asset}, which this home does not hold.",
+                f"Build it:  cgrag run --select {table[name].asset}",
             )
     return list(dict.fromkeys(names)) or built

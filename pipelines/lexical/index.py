@@ -181,6 +181,12 @@ def current_generation(settings: Settings) -> str | None:
     return manifest["generation"] if manifest else None
 
 
+def is_current(index: LexicalIndex, settings: Settings) -> bool:
+    """Whether a loaded index is the stored one, of the same chunks as the other indexes."""
+    manifest = read_record(Layout(settings.home).bm25) or {}
+    return (manifest.get("generation"), manifest.get("chunks")) == (index.generation, index.chunked)
+
+
 def load_index(settings: Settings) -> LexicalIndex:
     """Return the current index, memory-mapped.
 

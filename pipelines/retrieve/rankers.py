@@ -1,6 +1,6 @@
 """The three ways to rank: by terms, by vectors, and by both."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy as np
 from pipelines.errors import CgragError
 from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import query_terms
-from pipelines.progress import Reporter, no_report
 from pipelines.retrieve.fusion import fuse, share_of_best
 from pipelines.retrieve.search import Mode, Near, Part, Ranker, Scored, lexical_scores, top_k
 from pipelines.settings import EmbedSettings, Settings
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
     from pipelines.dense.reranker import Reranker
 
 
-def open_ranker(
-    mode: Mode,
-    index: LexicalIndex,
-    settings: Settings,
-    report: Reporter = no_report,
-    tell: Callable[[str], None] = lambda text: None,
-) -> Ranker:
+def open_ranker(mode: Mode, index: LexicalIndex, settings: Settings) -> Ranker:
     """Return the ranker of a mode; only the two with vectors load torch.
 
     Raises:
@@ -40,7 +33,7 @@ def open_ranker(
     from pipelines.dense.reranker import load_reranker
 
     vectors = load_vectors(settings, index)
-    encoder = load_encoder(settings, report, tell)
+    encoder = load_encoder(settings)
     if mode == "dense":
         return Dense(index, vectors, encoder)
     return Hybrid(index, vectors, encoder, settings.embed, load_reranker(settings) if settings.embed.reranker else None)

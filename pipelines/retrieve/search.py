@@ -209,12 +209,19 @@ def _best_part(row: dict[str, Any], matches: Sequence[_Match]) -> Part:
 
 
 def snippet(result: Result, question: str, most: int = 3) -> list[tuple[int, str]]:
-    """Return up to `most` lines of a result, those with most terms of the question, as (line number, text) in order."""
+    """Return up to `most` lines of a result, those with most terms of the question, as (line number, text) in order.
+
+    Where no line has any, as in what was found by meaning, these are the first lines of its best part.
+    """
     asked = frozenset(query_terms(question))
+    lines = list(enumerate(re.split(r"\r\n|\r|\n", result.text), result.start_line))
     rated = []
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", result.text), result.start_line):
+    for number, line in lines:
         common = frozenset().union(*(match.terms for match in _matches(line, asked)))
         rated.append((-len(common), number, line.strip()))
+    if not any(missing for missing, _, _ in rated):
+        part = [(number, line.strip()) for number, line in lines if number >= result.part.start_line and line.strip()]
+        return part[:most]
     return sorted(
         (number, line) for missing, number, line in sorted(rated)[:most] if missing or number == result.start_line
     )

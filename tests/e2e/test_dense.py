@@ -1,16 +1,19 @@
 """Dense and hybrid search with the real MiniLM on a small corpus, by the real command."""
 
 import json
-import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.dense.encoder import model_of
+from pipelines.dense.place import place_of
 from pipelines.layout import Layout
 from pipelines.serve.models import EMBEDDER, fetched_folder
 from pipelines.settings import Settings
@@ -93,27 +96,25 @@ def test_killed_in_the_middle_it_goes_on_from_its_last_flush(embedded, tmp_path)
     paragraphs = {f"d/{n}.md": f"# Title {n}\n\n" + f"Paragraph {n} says something. " * 60 for n in range(600)}
     home, tree = tmp_path / "home", write_tree(tmp_path / "tree", paragraphs)
     cgrag_in(home)("run", "--corpus", str(tree), "--select", "corpus_files,chunks")
-    layout = Layout(home)
+    segments = place_of(Layout(home), model_of(Settings())).segments
     command = [str(Path(sys.executable).parent / "cgrag"), "run", "--select", "chunk_embeddings"]
-    with subprocess.Popen(command, env=environment_of(home), cwd=home, stderr=subprocess.DEVNULL) as process:
-        while not list(layout.vectors.rglob("*.parquet")):
+    environment = environment_of(home, CGRAG_EMBED__DEVICE="cpu")
+    with subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.DEVNULL) as process:
+        while not list(segments.glob("*.parquet")):
             assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.05)  # between two looks
         process.send_signal(signal.SIGKILL)
-    kept = sum(pq.read_metadata(path).num_rows for path in layout.vectors.rglob("*.parquet"))
-    units = sum(pq.read_metadata(path).num_rows for path in layout.partitions.glob("*/units.parquet"))
+    kept = sum(pq.read_metadata(path).num_rows for path in segments.glob("*.parquet"))
+    units = sum(pq.read_metadata(path).num_rows for path in Layout(home).partitions.glob("*/units.parquet"))
     said = cgrag_in(home)("run", "--select", "chunk_embeddings").stderr
     assert 0 < kept < units and f"Embedding: {units - kept:,} units" in said
-    assert not list(layout.vectors.rglob("*.parquet"))
+    assert not segments.exists()
 
 
 def test_a_cut_off_model_is_named(embedded, tmp_path):
-    folder = fetched_folder(Settings(), EMBEDDER)
-    broken = tmp_path / "model"
-    broken.mkdir()
-    for file in folder.iterdir():
-        if file.is_file():
-            os.link(file, broken / file.name) if file.suffix != ".safetensors" else None
-    (broken / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:1000])
+    broken = shutil.copytree(fetched_folder(Settings(), EMBEDDER), tmp_path / "model")
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
     cgrag, _ = embedded
     done = cgrag("run", "--select", "chunk_embeddings", check=False, CGRAG_EMBED__MODEL=str(broken))
     assert done.returncode == 1 and "model.safetensors is not whole" in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.state import ASSETS, ON_REQUEST
+from pipelines.state import EVERY
 from tests.e2e.conftest import CHROMIUM, PROJECT, page_of, ui_of
 
 PICTURES = os.environ.get("CGRAG_TEST_PICTURES")  # a folder: the pictures of the README are made by this test
@@ -28,7 +28,7 @@ def test_the_asset_graph_shows_every_asset(page) -> None:
 
     groups = ",".join(f"global@global:{group}" for group in ("corpus", "retrieval", "graph", "eval"))
     page.goto(f"/asset-groups?expanded={groups}", wait_until="networkidle")
-    for name in ("directory_contents", *ASSETS, *ON_REQUEST):
+    for name in ("directory_contents", *EVERY):
         expect(page.get_by_text(name, exact=True).first).to_be_attached()
     page.wait_for_load_state("networkidle")
     if PICTURES:

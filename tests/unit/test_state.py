@@ -34,12 +34,12 @@ FRESH = {"corpus_files": "fresh", "chunks": "fresh", "bm25_index": "fresh"}
 
 def test_before_the_first_run_all_is_missing(home):
     assert set(states(home).values()) == {"missing"}
-    assert counts(home.settings) == {"files": 0, "skipped": 0, "partitions": 0, "chunks": 0}
+    assert counts(home.settings) == {"files": 0, "skipped": 0, "partitions": 0, "units": 0, "chunks": 0}
 
 
 def test_after_a_run_all_is_fresh_and_counted(built, tree):
     assert states(built, built.scan(tree)) == FRESH
-    assert counts(built.settings) == {"files": 3, "skipped": 0, "partitions": 3, "chunks": 3}
+    assert counts(built.settings) == {"files": 3, "skipped": 0, "partitions": 3, "units": 3, "chunks": 3}
 
 
 def test_a_changed_corpus_makes_the_files_stale(built, tree):

@@ -1,5 +1,7 @@
 """The matrix: a vector for every unit, none computed twice, nothing lost when a run is killed."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,9 @@ from pipelines.dense.build import build_vectors
 from pipelines.dense.index import load_vectors
 from pipelines.errors import CgragError
 from pipelines.lexical.index import load_index
+from pipelines.settings import EmbedSettings
 from pipelines.state import chunk_fingerprints
-from tests.embedding import FakeEncoder, embed
+from tests.embedding import FakeEncoder, embed, place
 from tests.support import write_tree
 
 FILES = {
@@ -50,7 +53,7 @@ def test_every_unit_has_the_vector_of_its_path_trail_and_text(home, tree):
 
 
 def test_an_edit_embeds_only_what_it_changed_and_equals_a_clean_build(embedded, home, tree):
-    before = embedded.layout.dense.read_bytes()
+    before = place(embedded).manifest.read_bytes()
     write_tree(tree, {"b/d.md": "# Otters\n\nAn otter dives.\n", "e.md": "# New\n\nnew\n"})
     (tree / "b/c.md").rename(tree / "b/f.md")  # its path is part of the text
     home.build(tree)
@@ -59,11 +62,11 @@ def test_an_edit_embeds_only_what_it_changed_and_equals_a_clean_build(embedded, 
     assert embed(home, encoder).embedded == 3
     assert {text.split()[0] for text in encoder.asked} == {"b/d.md", "e.md", "b/f.md"}
     by_steps = stored(home)
-    home.layout.dense.unlink()
+    place(home).manifest.unlink()
     assert embed(home, FakeEncoder()).embedded == len(home.rows("units"))
     assert stored(home) == by_steps
-    assert home.layout.dense.read_bytes() != before
-    assert len(list(home.layout.dense.parent.glob("dense-*"))) == 1
+    assert place(home).manifest.read_bytes() != before
+    assert len(list(place(home).folder.glob("matrix-*"))) == 1
 
 
 def test_with_nothing_new_the_model_is_not_even_opened(embedded, tree):
@@ -82,7 +85,7 @@ def test_with_nothing_new_the_model_is_not_even_opened(embedded, tree):
 
 
 def test_a_run_that_is_cut_off_goes_on_from_its_last_flush(home, tree, monkeypatch):
-    monkeypatch.setattr(module, "_CALL", 2)
+    monkeypatch.setattr(module, "BATCH", 2)
     monkeypatch.setattr(cache, "FLUSH_SECONDS", 0.0)
     home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\n{'word ' * number}\n" for number in range(12)}))
 
@@ -96,11 +99,11 @@ def test_a_run_that_is_cut_off_goes_on_from_its_last_flush(home, tree, monkeypat
     assert home.state("chunk_embeddings").state == "missing"
     assert embed(home, second).embedded == 12 - 6
     assert not set(first.asked) & set(second.asked)
-    assert list(home.layout.vectors.rglob("*.parquet")) == []
+    assert list(place(home).segments.glob("*.parquet")) == []
 
 
 def test_a_damaged_segment_is_embedded_again(home, tree, monkeypatch):
-    monkeypatch.setattr(module, "_CALL", 2)
+    monkeypatch.setattr(module, "BATCH", 2)
     monkeypatch.setattr(cache, "FLUSH_SECONDS", 0.0)
     home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\ntext\n" for number in range(6)}))
 
@@ -110,25 +113,31 @@ def test_a_damaged_segment_is_embedded_again(home, tree, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         embed(home, FakeEncoder(act=cut_off))
-    segment = next(home.layout.vectors.rglob("*.parquet"))
+    segment = next(place(home).segments.glob("*.parquet"))
     segment.write_bytes(segment.read_bytes()[:-20])
     assert embed(home, FakeEncoder()).embedded == 4
     assert len(stored(home)) == 6
 
 
-def test_another_model_embeds_all_anew(embedded):
-    units = len(embedded.rows("units"))
+def test_another_model_has_vectors_of_its_own_and_going_back_embeds_nothing(embedded):
+    units, before = len(embedded.rows("units")), stored(embedded)
     embedded.settings.embed.model = "somebody/else"
+    assert embedded.state("chunk_embeddings").on_request
     assert embed(embedded, FakeEncoder(dimension=8)).embedded == units
     assert load_vectors(embedded.settings, load_index(embedded.settings)).vectors.shape == (units, 8)
+    embedded.settings.embed.model = EmbedSettings().model
+    assert embedded.state("chunk_embeddings").state == "fresh"
+    assert (embed(embedded, FakeEncoder()).embedded, stored(embedded)) == (0, before)
 
 
 def test_equal_texts_are_embedded_once_and_keep_their_places(home, tree):
-    text = "x = 1\n" + "\n" * 700 + "x = 1\n"
-    home.build(write_tree(tree, {"a/same.txt": text}))
+    home.build(write_tree(tree, {"a.txt": "\n\n".join(["word " * 350] * 4) + "\n"}))
     encoder = FakeEncoder()
     built = embed(home, encoder)
-    assert built.embedded == len(set(encoder.asked)) <= built.units == len(home.rows("units"))
+    assert (built.embedded, len(encoder.asked)) == (1, 1) and built.units == len(home.rows("units")) == 4
+    lines = {line for _, line, _ in stored(home)}
+    assert lines == {row["start_line"] for row in home.rows("units")} and len(lines) == 4
+    assert len(set(stored(home).values())) == 1
 
 
 def test_a_vector_that_is_no_number_is_counted_and_found_by_no_question(home, tree):
@@ -141,6 +150,8 @@ def test_a_vector_that_is_no_number_is_counted_and_found_by_no_question(home, tr
     cosines, _ = vectors.cosines(FakeEncoder().encode(["an otter swims"], "query")[0])
     paths = load_index(home.settings).table["path"].to_pylist()
     assert cosines[paths.index("b/d.md")] == 0
+    again = FakeEncoder()
+    assert (embed(home, again).unusable, len(again.asked)) == (0, 1)
 
 
 def test_a_model_that_gives_nothing_is_refused_and_nothing_is_kept_of_it(embedded, tree):
@@ -151,7 +162,7 @@ def test_a_model_that_gives_nothing_is_refused_and_nothing_is_kept_of_it(embedde
     broken.raw = lambda text, vector: vector * 0
     with pytest.raises(CgragError, match="somebody/broken gives no vector"):
         embed(embedded, broken)
-    assert list(embedded.layout.vectors.rglob("*.parquet")) == []
+    assert list(place(embedded).segments.glob("*.parquet")) == []
 
 
 def test_an_empty_corpus_has_an_empty_matrix(home, tree):
@@ -163,8 +174,29 @@ def test_an_empty_corpus_has_an_empty_matrix(home, tree):
 
 
 def test_how_long_it_takes_is_told_early(home, tree, monkeypatch):
-    monkeypatch.setattr(module, "_CALL", 1)
-    home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\ntext\n" for number in range(4)}))
+    monkeypatch.setattr(module, "BATCH", 1)
+    monkeypatch.setattr(module, "_MEASURED_SECONDS", 0.0)
+    home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\ntext\n" for number in range(5)}))
     said = []
     embed(home, FakeEncoder(), said.append)
-    assert len(said) == 1 and said[0].startswith("4 units to embed at ")
+    assert len(said) == 1 and said[0].startswith("5 units to embed at ")
+
+
+def test_two_runs_at_once_embed_each_text_once(home, tree):
+    home.build(write_tree(tree, FILES))
+    inside, on = threading.Event(), threading.Event()
+
+    def hold(number):
+        inside.set()
+        assert on.wait(60)
+
+    first, second, built = FakeEncoder(act=hold), FakeEncoder(), []
+    runs = [threading.Thread(target=lambda e=encoder: built.append(embed(home, e))) for encoder in (first, second)]
+    runs[0].start()
+    assert inside.wait(60)
+    runs[1].start()
+    on.set()
+    for run in runs:
+        run.join(60)
+    assert sorted(one.embedded for one in built) == [0, len(home.rows("units"))] and second.asked == []
+    assert len(stored(home)) == len(home.rows("units"))

@@ -1,7 +1,5 @@
 """The stored matrix: cosines as a plain loop gives them, and every mismatch refused with what mends it."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 from pipelines.dense.index import DenseIndex, load_vectors
 from pipelines.errors import CgragError
 from pipelines.lexical.index import load_index
-from tests.embedding import FakeEncoder, embed
+from tests.embedding import FakeEncoder, embed, place
 from tests.support import write_tree
 
 
@@ -26,7 +24,7 @@ def load(home):
 
 
 def folder(home):
-    return home.layout.dense.parent / json.loads(home.layout.dense.read_bytes())["folder"]
+    return place(home).matrix(place(home).record())
 
 
 @given(st.lists(st.integers(0, 3), max_size=6), st.data())
@@ -62,7 +60,7 @@ def test_the_matrix_of_another_model_is_refused_with_both_ways_out(embedded):
         CgragError, match=r"built with sentence-transformers/all-MiniLM-L6-v2@\S+, 128 tokens \(64\)"
     ) as e:
         load(embedded)
-    assert "the settings ask for BAAI/bge-small-en-v1.5, 128 tokens" in e.value.problem
+    assert "the settings ask for BAAI/bge-small-en-v1.5, 128 tokens." in e.value.problem
     assert "cgrag run --select chunk_embeddings" in e.value.remedy
     assert "CGRAG_EMBED__MODEL=sentence-transformers/all-MiniLM-L6-v2" in e.value.remedy
 
@@ -85,7 +83,10 @@ def test_a_damaged_matrix_is_refused_and_built_anew(embedded, damage):
     with pytest.raises(CgragError, match="is damaged") as error:
         load(embedded)
     assert "cgrag run --select chunk_embeddings" in error.value.remedy
+    state = embedded.state("chunk_embeddings")
+    assert (state.state, state.detail, state.on_request) == ("stale", "damaged", False)
     embed(embedded, FakeEncoder())
+    assert embedded.state("chunk_embeddings").state == "fresh"
     assert len(load(embedded).vectors) == 2
 
 
@@ -93,6 +94,8 @@ def test_numbers_that_are_none_are_seen_when_they_are_met(embedded):
     np.save(folder(embedded) / "vectors.npy", np.full((2, 64), np.nan, dtype=np.float32))
     with pytest.raises(CgragError, match="vectors that are no numbers"):
         load(embedded).cosines(np.ones(64, dtype=np.float32))
+    assert embed(embedded, FakeEncoder()).embedded == 2
+    assert np.isfinite(load(embedded).vectors).all()
 
 
 def test_a_question_of_another_dimension_is_refused(embedded):
@@ -108,8 +111,11 @@ def test_vectors_of_other_chunks_than_the_search_index_are_refused(embedded, tre
     assert "cgrag run" in error.value.remedy
 
 
-def test_a_manifest_that_is_no_json_is_refused(embedded):
-    embedded.layout.dense.write_text("{")
+@pytest.mark.parametrize("text", ["{", "{}", "[]"])
+def test_a_manifest_that_says_nothing_is_refused_and_built_anew(embedded, text):
+    place(embedded).manifest.write_text(text)
     with pytest.raises(CgragError, match="is damaged"):
         load(embedded)
-    assert embedded.state("chunk_embeddings").state == "missing"
+    assert embedded.state("chunk_embeddings").state == "stale"
+    embed(embedded, FakeEncoder())
+    assert len(load(embedded).vectors) == 2

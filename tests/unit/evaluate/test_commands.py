@@ -43,7 +43,7 @@ def test_wrong_usage_is_exit_2(cli, question_file, words):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--modes", "dense"), "The mode dense needs chunk_embeddings"),
+        (("--modes", "dense"), "no embeddings yet"),
         (("--arms", "plain,grahp"), "There is no arm 'grahp'"),
         (("--modes", "sparse"), "There is no mode 'sparse'"),
         (("--results", "none.json"), "none.json cannot be read"),
@@ -67,7 +67,7 @@ def test_any_question_can_be_asked(cli, question_file, tmp_path, question):
 
 def test_search_dataset_refuses_what_it_cannot_do(cli, question_file, tmp_path):
     path = str(question_file({"sources": [LORA]}))
-    assert "The mode hybrid needs" in cli("search-dataset", path, "--mode", "hybrid", "--out", str(tmp_path / "o")).err
+    assert "no embeddings yet" in cli("search-dataset", path, "--mode", "hybrid", "--out", str(tmp_path / "o")).err
     (tmp_path / "file").touch()
     assert "cannot be written" in cli("search-dataset", path, "--out", str(tmp_path / "file" / "o.json")).err
 

@@ -15,7 +15,7 @@ from pipelines.lexical.tokens import query_terms
 from pipelines.retrieve.fusion import fuse
 from pipelines.retrieve.graph_search import GraphSearch
 from pipelines.retrieve.rankers import Dense, Hybrid, Lexical, open_ranker
-from pipelines.retrieve.search import lexical_scores, search
+from pipelines.retrieve.search import lexical_scores, search, snippet
 from pipelines.settings import EmbedSettings
 from tests.embedding import FakeEncoder, embed
 from tests.support import write_tree
@@ -27,7 +27,8 @@ QUESTIONS = ["dig a tunnel", "where does the marten eat", "who calls `dig`?", "s
 def zoo(home, tree):
     files = {
         "zoo/vole.py": "class Vole:\n    def dig(self):\n        return 'tunnel'\n\n"
-        "    def eat(self):\n        return 'seed'\n\n\ndef burrow():\n    return Vole().dig()\n",
+        "    def eat(self):\n        return 'seed'\n",
+        "zoo/burrow.py": "from zoo.vole import Vole\n\n\ndef burrow():\n    return Vole().dig()\n",
         "notes.md": "# Animals\n\nintro\n\n## Moles\n\nThe mole digs a tunnel.\n\n## Otters\n\nThe otter swims.\n",
         **{f"same/{letter}.txt": "marten dig\n" for letter in "abcdefgh"},
     }
@@ -104,9 +105,10 @@ def test_without_weight_hybrid_is_the_lexical_ranking(make):
 
 
 def test_a_question_without_a_word_of_the_corpus_is_ranked_by_its_vector(make, zoo, vectors):
-    asked = "zyzzyva qwertz"
+    asked = "the"  # a stop word
     assert search(make("lexical"), asked) == []
     by_vector = search(make("dense"), asked, 3)
+    assert by_vector
     assert [r.chunk_id for r in search(make("hybrid"), asked, 3)] == [r.chunk_id for r in by_vector]
     assert all(result.why.startswith("meaning 0.") for result in by_vector)
 
@@ -143,8 +145,24 @@ def test_many_questions_at_once_are_ranked_as_one_at_a_time(make):
 def test_the_graph_puts_its_chunks_into_the_hybrid_ranking(zoo, make):
     graph = GraphSearch(load_index(zoo.settings), zoo.settings, ranker=make("hybrid"))
     assert graph.search("how is a burrow dug", 5) == search(make("hybrid"), "how is a burrow dug", 5)
-    vias = [result.via for result in graph.search("Which class is the base class of `Vole`?", 5)]
-    assert set(vias) <= {"hybrid", "graph"}
+    found = graph.search("Who calls `dig`?", 9)
+    assert {result.via for result in found} == {"hybrid", "graph"}
+    assert "burrow" in {result.part.name for result in found if result.via == "graph"}
+
+
+def test_what_is_found_by_meaning_is_shown_by_the_lines_of_its_part(make):
+    (first, *_) = search(make("dense"), "the", 1)
+    lines = snippet(first, "the")
+    assert lines and all(number >= first.part.start_line for number, _ in lines)
+
+
+def test_a_cross_encoder_that_cannot_tell_keeps_the_order(make):
+    class Same:
+        def predict(self, pairs, show_progress_bar):
+            return [0.5] * len(pairs)
+
+    plain = [result.chunk_id for result in search(make("hybrid"), "dig tunnel marten", 100)]
+    assert [result.chunk_id for result in search(make("hybrid", Reranker(Same())), "dig tunnel marten", 100)] == plain
 
 
 def test_an_unknown_mode_and_a_home_without_vectors_are_refused(zoo):
