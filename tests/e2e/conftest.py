@@ -31,6 +31,15 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 Cgrag = Callable[..., subprocess.CompletedProcess[str]]
 
 
+_LONGEST = ("real_model", "extraction_ui", "daemon", "dense", "neo4j_corpus", "cli", "postgres", "extraction_kill")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first: workers are handed whole files in this order, and end about together."""
+    place = {f"test_{name}": number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 def environment_of(home: Path, **settings: str) -> dict[str, str]:
     """The environment of a command on `home`, with these settings and none of the machine's user."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("CGRAG_", "DAGSTER_"))}

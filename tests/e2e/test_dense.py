@@ -2,22 +2,13 @@
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from importlib.util import find_spec
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from pipelines.dense.encoder import model_of
-from pipelines.dense.place import place_of
-from pipelines.layout import Layout
 from pipelines.serve.models import EMBEDDER, fetched_folder
 from pipelines.settings import Settings
-from tests.e2e.conftest import cgrag_in, environment_of
+from tests.e2e.conftest import cgrag_in
 from tests.support import write_tree
 
 pytestmark = pytest.mark.skipif(
@@ -89,26 +80,6 @@ def test_the_settings_of_another_model_are_refused_in_words(embedded):
     done = cgrag("search", "cats", "--mode", "dense", check=False, CGRAG_EMBED__TOKENS="64")
     assert done.returncode == 1
     assert "128 tokens (384), the settings ask for" in done.stderr and "Build it anew:" in done.stderr
-
-
-def test_killed_in_the_middle_it_goes_on_from_its_last_flush(embedded, tmp_path):
-    """kill -9 once the first segment is there; the next run asks for the rest only."""
-    paragraphs = {f"d/{n}.md": f"# Title {n}\n\n" + f"Paragraph {n} says something. " * 60 for n in range(600)}
-    home, tree = tmp_path / "home", write_tree(tmp_path / "tree", paragraphs)
-    cgrag_in(home)("run", "--corpus", str(tree), "--select", "corpus_files,chunks")
-    segments = place_of(Layout(home), model_of(Settings())).segments
-    command = [str(Path(sys.executable).parent / "cgrag"), "run", "--select", "chunk_embeddings"]
-    environment = environment_of(home, CGRAG_EMBED__DEVICE="cpu")
-    with subprocess.Popen(command, env=environment, cwd=home, stderr=subprocess.DEVNULL) as process:
-        while not list(segments.glob("*.parquet")):
-            assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.05)  # between two looks
-        process.send_signal(signal.SIGKILL)
-    kept = sum(pq.read_metadata(path).num_rows for path in segments.glob("*.parquet"))
-    units = sum(pq.read_metadata(path).num_rows for path in Layout(home).partitions.glob("*/units.parquet"))
-    said = cgrag_in(home)("run", "--select", "chunk_embeddings").stderr
-    assert 0 < kept < units and f"Embedding: {units - kept:,} units" in said
-    assert not segments.exists()
 
 
 def test_a_cut_off_model_is_named(embedded, tmp_path):

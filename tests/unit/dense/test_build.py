@@ -1,5 +1,7 @@
 """The matrix: a vector for every unit, none computed twice, nothing lost when a run is killed."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -12,7 +14,7 @@ from pipelines.dense.build import build_vectors
 from pipelines.dense.index import load_vectors
 from pipelines.errors import CgragError
 from pipelines.lexical.index import load_index
-from pipelines.settings import EmbedSettings
+from pipelines.settings import PROJECT, EmbedSettings
 from pipelines.state import chunk_fingerprints
 from tests.embedding import FakeEncoder, embed, place
 from tests.support import write_tree
@@ -100,6 +102,44 @@ def test_a_run_that_is_cut_off_goes_on_from_its_last_flush(home, tree, monkeypat
     assert embed(home, second).embedded == 12 - 6
     assert not set(first.asked) & set(second.asked)
     assert list(place(home).segments.glob("*.parquet")) == []
+
+
+_EMBED = """
+import sys
+from pathlib import Path
+from pipelines.dense import build, cache
+from pipelines.settings import Settings
+from tests.embedding import FakeEncoder, embed
+from tests.support import Home
+
+build.BATCH, cache.FLUSH_SECONDS = 2, 0.0
+
+def act(number):
+    print(number, flush=True)
+    sys.stdin.readline()
+
+embed(Home(Path(sys.argv[1])), FakeEncoder(act=act))
+"""
+
+
+def test_a_process_that_is_killed_loses_at_most_what_it_was_doing(home, tree):
+    home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\n{'word ' * number}\n" for number in range(12)}))
+    with subprocess.Popen(
+        [sys.executable, "-c", _EMBED, str(home.settings.home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=PROJECT,
+        text=True,
+    ) as process:
+        for number in range(1, 5):  # the fourth call is under way
+            assert process.stdout.readline() == f"{number}\n"
+            if number < 4:
+                process.stdin.write("\n")
+                process.stdin.flush()
+        process.kill()
+    assert home.state("chunk_embeddings").state == "missing"
+    assert embed(home, FakeEncoder()).embedded == 12 - 6
+    assert home.state("chunk_embeddings").state == "fresh"
 
 
 def test_a_damaged_segment_is_embedded_again(home, tree, monkeypatch):
