@@ -19,8 +19,8 @@ from pipelines.dense.place import VERSION, Place, place_of
 from pipelines.dense.units import KEY_BYTES, UnitTexts, load_units
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
+from pipelines.locks import locked
 from pipelines.progress import Progress, Reporter, no_report
-from pipelines.serve.locks import locked
 from pipelines.settings import Settings
 from pipelines.tables import digest, write_json
 

@@ -17,6 +17,7 @@ from pipelines.errors import CgragError
 from pipelines.layout import Layout
 from pipelines.lexical.bm25f import Field, TermCounter, bm25f
 from pipelines.lexical.tokens import VERSION as TOKENS_VERSION
+from pipelines.locks import locked
 from pipelines.progress import Progress, silent
 from pipelines.settings import LexicalSettings, Settings
 from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_record, read_table, write_json
@@ -90,22 +91,23 @@ def build_index(settings: Settings, fingerprints: dict[str, str], progress: Prog
     chunk_scores, file_scores, vocabulary, file_of = score(table, settings.lexical)
     progress(table.num_rows, table.num_rows)
     layout.bm25.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="bm25-", dir=layout.bm25.parent))
-    folder.chmod(0o755)
-    _save(folder / "chunks", chunk_scores, vocabulary)
-    _save(folder / "files", file_scores, vocabulary)
-    np.save(folder / "file_of.npy", file_of, allow_pickle=False)
-    _save_rows(folder / _ARROW, table, outline)
     generation = digest(table["chunk_id"].to_pylist(), table["start"].to_pylist(), settings.lexical.model_dump())
-    write_json(
-        layout.bm25,
-        index_inputs(settings, fingerprints)
-        | {"folder": folder.name, "generation": generation, "rows": table.num_rows},
-    )
-    for old in layout.bm25.parent.glob("bm25-*"):
-        if old != folder:
-            shutil.rmtree(old, ignore_errors=True)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    with locked(layout.bm25.parent / "bm25.lock"):  # another run would remove this folder before it is named
+        folder = Path(tempfile.mkdtemp(prefix="bm25-", dir=layout.bm25.parent))
+        folder.chmod(0o755)
+        _save(folder / "chunks", chunk_scores, vocabulary)
+        _save(folder / "files", file_scores, vocabulary)
+        np.save(folder / "file_of.npy", file_of, allow_pickle=False)
+        _save_rows(folder / _ARROW, table, outline)
+        write_json(
+            layout.bm25,
+            index_inputs(settings, fingerprints)
+            | {"folder": folder.name, "generation": generation, "rows": table.num_rows},
+        )
+        for old in layout.bm25.parent.glob("bm25-*"):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     document_frequency = np.diff(chunk_scores.indptr)
     names = list(vocabulary)
     frequent = [

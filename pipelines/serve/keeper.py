@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from pipelines.locks import is_held, try_lock
 from pipelines.serve.lease import Server
-from pipelines.serve.locks import is_held, try_lock
 from pipelines.tables import read_record, write_json
 
 _POLL_SECONDS = 0.5

@@ -23,9 +23,9 @@ import httpx
 import psutil
 
 from pipelines.errors import CgragError
+from pipelines.locks import is_held, locked, try_lock
 from pipelines.progress import Progress, Reporter, no_report
 from pipelines.serve.launch import command_of, environment_of, free_port, identity_of, is_free, last_error, mark_of, why
-from pipelines.serve.locks import is_held, locked, try_lock
 from pipelines.serve.models import model_files, revision_of
 from pipelines.settings import PROJECT, Settings
 from pipelines.tables import read_record
@@ -114,7 +114,7 @@ def stop(settings: Settings) -> bool:
     """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "start.lock", no_report, _WAITING):
+    with locked(folder / "start.lock"):
         server = _found(settings)
         if server is None:
             return False

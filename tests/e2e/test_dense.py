@@ -4,12 +4,14 @@ import json
 import shutil
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
+from pipelines.dense.index import stored_vectors
 from pipelines.serve.models import EMBEDDER, fetched_folder
 from pipelines.settings import Settings
 from tests.e2e.conftest import cgrag_in
-from tests.support import write_tree
+from tests.support import case, write_tree
 
 pytestmark = pytest.mark.skipif(
     find_spec("sentence_transformers") is None, reason="no sentence-transformers: the dense extra is not installed"
@@ -56,6 +58,14 @@ def test_an_edit_embeds_its_own_units_and_a_plain_run_does_it(embedded):
     said = cgrag("run").stderr
     assert "chunk_embeddings" in said and "Embedding: 1 units" in said
     assert hits(cgrag, "when is a bill due", "dense")[0]["path"] == "docs/money.md"
+
+
+def test_c09_every_vector_of_nearly_empty_files_is_a_number_and_not_zero(embedded, tmp_path):
+    cgrag = cgrag_in(tmp_path / "home")
+    cgrag("run", "--corpus", str(case("c09").copy_to(tmp_path / "tree")))
+    cgrag("run", "--select", "chunk_embeddings")
+    vectors = stored_vectors(Settings(home=tmp_path / "home"))
+    assert len(vectors) and np.isfinite(vectors).all() and vectors.any(axis=1).all()
 
 
 def test_a_data_set_is_asked_in_every_mode_and_evaluated(embedded, tmp_path):

@@ -5,7 +5,12 @@ import json
 
 import pytest
 
+from pipelines.dense.index import load_vectors
+from pipelines.lexical.index import load_index
+from pipelines.retrieve.rankers import Dense
+from pipelines.retrieve.search import search
 from pipelines.settings import ChunkSettings
+from tests.embedding import FakeEncoder, embed
 from tests.support import as_defined, assert_covered, assert_exact, case, line_of, text_of, titles_at, without_kind
 
 TREES = ["c01", "c02", "c04", "c05", "c07", "c08", "c09", "c10", "m01", "m03"]
@@ -136,9 +141,16 @@ def test_c02_only_the_window_of_the_odd_value_holds_it(built):
         assert ("timeout = 31" in row["text"]) == (row["start"] <= at < row["end"])
 
 
-@pytest.mark.skip(reason="needs chunk_embeddings")
-def test_c02_embedding_equal_texts_once_loses_no_citation():
-    """Removing duplicates for embeddings never removes a chunk from the citation list."""
+def test_c02_embedding_equal_texts_once_loses_no_citation(tmp_path, new_home):
+    """Every chunk is found by its own text as the question, those whose text another has, too."""
+    home, encoder = new_home(), FakeEncoder()
+    home.build(case("c02").copy_to(tmp_path / "tree"))
+    assert embed(home, encoder).embedded == len(set(encoder.asked))
+    index = load_index(home.settings)
+    ranker = Dense(index, load_vectors(home.settings, index), encoder)
+    for row in home.rows("chunks"):
+        found = {result.chunk_id for result in search(ranker, row["text"], len(index))}
+        assert {other["chunk_id"] for other in home.rows("chunks") if other["text"] == row["text"]} <= found
 
 
 # c04: line ends
@@ -327,11 +339,6 @@ def test_c09_an_empty_folder_is_built_and_says_that_nothing_was_indexed(tree, cl
 def test_c09_nothing_is_left_pending(tmp_path, cli):
     assert cli("run", "--corpus", str(case("c09").copy_to(tmp_path / "tree"))).code == 0
     assert {asset["state"] for asset in cli("status", "--json").json["assets"]} == {"fresh"}
-
-
-@pytest.mark.skip(reason="needs vectors")
-def test_c09_every_stored_vector_is_finite_and_not_all_zero():
-    """No NaN or Inf in the vectors of nearly empty texts."""
 
 
 def test_c09_recall_over_an_empty_corpus_divides_by_nothing(tree, tmp_path, home, cli):

@@ -1,16 +1,19 @@
 """The stored index: what is loaded is what was built, and nothing wrong is ever loaded."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
 
+from pipelines.corpus.scan import load_plan
 from pipelines.errors import CgragError
 from pipelines.lexical import index as module
-from pipelines.lexical.index import current_generation, load_index, score
+from pipelines.lexical.index import build_index, current_generation, load_index, score
 from pipelines.retrieve.rankers import Lexical
 from pipelines.retrieve.search import search
 from pipelines.settings import FieldSettings
+from pipelines.state import chunk_fingerprints
 from tests.support import write_tree
 
 FILES = {
@@ -163,3 +166,24 @@ def test_an_empty_corpus_has_an_index_that_finds_nothing(tree, home):
     home.build(tree)
     assert len(load_index(home.settings)) == 0
     assert home.search("anything") == []
+
+
+def test_two_builds_at_once_leave_one_index_that_can_be_read(indexed):
+    chunked = chunk_fingerprints(indexed.layout, load_plan(indexed.layout))
+    errors = []
+
+    def build():
+        try:
+            for _ in range(8):
+                build_index(indexed.settings, chunked)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=build) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(load_index(indexed.settings)) == len(indexed.rows("chunks"))
+    assert len(list(indexed.layout.bm25.parent.glob("bm25-*"))) == 1

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.progress import Reporter
+from pipelines.progress import Reporter, no_report
 
 _POLL_SECONDS = 0.3
 
@@ -30,7 +30,7 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def locked(path: Path, report: Reporter, waiting: str) -> Iterator[None]:
+def locked(path: Path, report: Reporter = no_report, waiting: str = "") -> Iterator[None]:
     """Hold a file's lock alone; who has to wait for it is told so, in the words of `waiting`."""
     with open(path, "a+b") as file:
         begun, progress = time.monotonic(), None
