@@ -115,14 +115,14 @@ def edited(settings: Settings, folder: Path) -> str:
     home = folder / "home"
     shutil.copytree(settings.home, home, ignore=shutil.ignore_patterns("llm", "dagster", "neo4j"))
     layout = Layout(home)
-    key, files = next(iter(sorted(load_plan(layout).partitions.items())))
-    path = files[0]["path"]
+    key = next(iter(load_plan(layout)))
+    rows = read_table(layout.partition(key, "units"), UNIT_ROWS)["path"].to_pylist()
+    path = max(sorted(set(rows)), key=rows.count)
     (file,) = layout.sources.glob(f"*/tree/*/{path}")
     file.write_text(file.read_text() + "\none more line\n")
     _, said = cgrag(home, "run")
-    units = sum(row["path"] == path for row in read_table(layout.partition(key, "units"), UNIT_ROWS).to_pylist())
     found = re.search(r"Embedding: ([\d,]+) units", said)
-    return f"{found[1] if found else 0} units embedded; the file has {units}"
+    return f"{found[1] if found else 0} units embedded; the file has {rows.count(path)}"
 
 
 if __name__ == "__main__":
