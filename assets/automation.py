@@ -21,7 +21,7 @@ from pipelines.lexical.index import index_inputs
 from pipelines.settings import Settings
 from pipelines.state import asset_states, chunk_fingerprints, extracted
 from pipelines.tables import digest
-from resources.runs import run_under_way
+from resources.runs import CHANGE_TAG, backfill_under_way, runs_under_way, was_lost
 from resources.workspace import Workspace
 
 PER_DIRECTORY = ("chunks", "code_facts", "extractions")
@@ -45,9 +45,9 @@ def corpus_changes(context: dg.SensorEvaluationContext, workspace: Workspace) ->
     except CgragError as error:
         return dg.SkipReason(str(error))
     if not change:
-        return dg.SkipReason("Nothing has changed.")
+        return dg.SkipReason(f"Nothing has changed. {change.note}".strip())
     asked = _Asked(context.cursor)
-    if asked.fingerprint == change.fingerprint:
+    if asked.fingerprint == change.fingerprint and not was_lost(context.instance, str(asked.number)):
         return dg.SkipReason(f"Asked for already, and not done: see the runs tagged cgrag/change={asked.number}.")
     asked = asked.next(change.fingerprint)
     present = context.instance.get_dynamic_partitions(str(directories.name))
@@ -78,9 +78,9 @@ def graph_follows(context: dg.SensorEvaluationContext, workspace: Workspace) -> 
     stale = [state for state in states if state.state in ("stale", "missing") and not state.on_request]
     if not stale or not Layout(settings.home).plan.exists():
         return dg.SkipReason("All is up to date.")
-    asked, print_of = _Asked(context.cursor), digest([state.name for state in stale], _stored(settings))
-    if asked.fingerprint == print_of:
-        return dg.SkipReason(f"Asked for already, and not done: see its run, tagged cgrag/change={asked.number}.")
+    asked, print_of = _Asked(context.cursor), digest([[state.name, state.detail] for state in stale], _stored(settings))
+    if asked.fingerprint == print_of and not was_lost(context.instance, f"graph-{asked.number}"):
+        return dg.SkipReason(f"Asked for already, and not done: see its run, tagged cgrag/change=graph-{asked.number}.")
     asked = asked.next(print_of)
     waiting = [state.name for state in stale]
     first = min((GRAPHS.index(name) for name in waiting if name in GRAPHS), default=len(GRAPHS))
@@ -88,7 +88,7 @@ def graph_follows(context: dg.SensorEvaluationContext, workspace: Workspace) -> 
     request = dg.RunRequest(
         run_key=f"{asked.fingerprint}:{asked.number}",
         asset_selection=[dg.AssetKey(name) for name in names],
-        tags={"cgrag/change": str(asked.number)},
+        tags={CHANGE_TAG: f"graph-{asked.number}"},
     )
     return dg.SensorResult(run_requests=[request], cursor=asked.cursor)
 
@@ -102,7 +102,7 @@ def nightly_extraction(
     context: dg.ScheduleEvaluationContext, workspace: Workspace
 ) -> list[dg.RunRequest] | dg.SkipReason:
     """Every night: what has changed is chunked, and the model asked about every chunk without an answer."""
-    if busy := _under_way(context.instance):
+    if busy := _under_way(context.instance, but_of_sensors=True):  # dagster.yaml puts this one's behind theirs
         return dg.SkipReason(busy)
     settings, name = workspace.settings(), str(directories.name)
     try:
@@ -166,15 +166,18 @@ def _request(
     return dg.RunRequest(
         run_key=f"{asked.fingerprint}:{asked.number}:{name}:{range}",
         asset_selection=[dg.AssetKey(name)],
-        tags={"cgrag/change": str(asked.number), "dagster/priority": str(priority), **(tags or {})},
+        tags={CHANGE_TAG: str(asked.number), "dagster/priority": str(priority), **(tags or {})},
         run_config=config or {},
     )
 
 
-def _under_way(instance: dg.DagsterInstance) -> str:
-    """Which run is under way, in words; "" where none is."""
-    run = run_under_way(instance)
-    return f"Run {run.run_id[:8]} is under way; looking again after it." if run else ""
+def _under_way(instance: dg.DagsterInstance, but_of_sensors: bool = False) -> str:
+    """Which run or backfill is under way, in words; "" where none is."""
+    for run in runs_under_way(instance):
+        if not (but_of_sensors and CHANGE_TAG in run.tags):
+            return f"Run {run.run_id[:8]} is under way; looking again after it."
+    backfill = backfill_under_way(instance)
+    return f"Backfill {backfill} is under way; looking again after it." if backfill else ""
 
 
 def _stored(settings: Settings) -> str:

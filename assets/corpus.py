@@ -9,6 +9,7 @@ from assets.checks import OF_CHUNKS, check_chunks
 from assets.partitions import Built, PartitionedRun, PartitionEvents, directories, per_directory, sync_keys
 from assets.preview import preview
 from assets.retries import retried
+from pipelines.changes import check_there
 from pipelines.chunking.partition import VERSION as CHUNKS_VERSION
 from pipelines.chunking.partition import PartitionResult, chunk_partition, partition_fingerprint
 from pipelines.corpus.fetch import fetch
@@ -17,6 +18,7 @@ from pipelines.corpus.scan import VERSION as SCAN_VERSION
 from pipelines.corpus.scan import load_plan, scan_corpus, store_scan
 from pipelines.corpus.spec import held_spec
 from pipelines.state import chunk_fingerprints, chunks_todo
+from resources.runs import CHANGE_TAG
 from resources.workspace import Workspace
 
 directory_contents = dg.AssetSpec(
@@ -36,6 +38,8 @@ def corpus_files(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.
     settings, layout = workspace.settings(), workspace.layout()
     with retried(context):
         found = scan_corpus(held_spec(layout), settings, workspace.reporter(context.log))
+    if CHANGE_TAG in context.run.tags:  # nobody's own doing
+        check_there(layout, found, settings)
     plan = store_scan(found, settings)
     added, removed = sync_keys(context.instance, plan)
     prune(layout, plan)

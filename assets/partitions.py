@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 from dagster import AssetKey, DagsterEventType
@@ -24,6 +24,7 @@ def per_directory(**options: Any) -> Callable[[Callable[..., PartitionEvents]], 
         partitions_def=directories,
         backfill_policy=dg.BackfillPolicy.single_run(),
         output_required=False,
+        dagster_type=cast(Any, dg.Nothing),
         kinds={"parquet"},
         **options,
     )
@@ -87,6 +88,7 @@ class PartitionedRun:
         self._upstream = upstream
         self._pointers = context.instance.event_log_storage.get_latest_storage_id_by_partition(upstream, event)
         self._failed: dict[str, str] = {}
+        self._built: dict[str, Built] = {}
 
     def build(self, doing: str, keys: Sequence[str], make: Callable[[str], Built]) -> None:
         """Build each key; an exception fails its own partition and no other."""
@@ -100,10 +102,11 @@ class PartitionedRun:
                 record_failure(self._layout, asset, key, self._failed[key], getattr(error, "missing", ()))
             else:
                 clear_failure(self._layout, asset, key)
+                self._built[key] = built
                 self._record(key, built)
             progress(done, len(keys))
 
-    def end(self, unchanged: Mapping[str, Built]) -> Iterator[dg.Output[None]]:
+    def end(self, unchanged: dict[str, Built]) -> Iterator[dg.Output[None]]:
         """Fail the run if a partition failed; `unchanged` are the keys of the run that had nothing to be done."""
         context = self._context
         for key in unchanged:  # a failure of content that has since changed back to what is stored
@@ -119,6 +122,8 @@ class PartitionedRun:
             )
         if context.run.asset_selection != {context.asset_key}:
             yield dg.Output(None)  # what is downstream in the same run waits for it
+            for key, built in (unchanged | self._built).items():  # Dagster has recorded versions of its own
+                self._record(key, built)
 
     def _record(self, key: str, built: Built) -> None:
         asset = self._context.asset_key

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import quote, unquote
 
 from pipelines.corpus.scan import Scan, load_plan
 from pipelines.errors import CgragError
@@ -22,9 +23,19 @@ def point_dagster_at(settings: Settings) -> None:
     os.environ["CGRAG_HOME"] = str(settings.home)
     os.environ["CGRAG_DAGSTER_DIR"] = str(directory)
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
-    if settings.postgres_url:  # without a driver named, SQLAlchemy takes one that Dagster does not bring
-        url = settings.postgres_url.get_secret_value()
-        os.environ["CGRAG_POSTGRES_URL"] = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
+    if settings.postgres_url:
+        os.environ["CGRAG_POSTGRES_URL"] = _postgres(settings.postgres_url.get_secret_value())
+
+
+def _postgres(url: str) -> str:
+    """An address as SQLAlchemy reads it rightly: with the driver that Dagster brings, and the password escaped.
+
+    >>> _postgres("postgresql://me:p@ss/word@host/runs")
+    'postgresql+psycopg2://me:p%40ss%2Fword@host/runs'
+    """
+    url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
+    parts = re.fullmatch(r"([\w+]+://[^:/@]*:)(.*)@([^@]*)", url, re.DOTALL)
+    return f"{parts[1]}{quote(unquote(parts[2]), safe='')}@{parts[3]}" if parts else url
 
 
 def stale_assets(states: Sequence[AssetState], select: Sequence[str]) -> list[AssetState]:
@@ -189,10 +200,10 @@ def end_lost_runs(settings: Settings) -> None:
     """Record as failed the runs whose process is gone, after `point_dagster_at`; raises CgragError as runs do."""
     import dagster as dg
 
-    from resources.runs import run_under_way
+    from resources.runs import runs_under_way
 
     with _storage(settings), dg.DagsterInstance.get() as instance:
-        run_under_way(instance)
+        runs_under_way(instance)
 
 
 @contextmanager

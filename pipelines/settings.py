@@ -1,5 +1,6 @@
 """Every setting of the product. This module alone reads the environment."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,6 +20,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 """The checkout: where dagster.yaml lies, and `data/` unless CGRAG_HOME says otherwise."""
 DEFAULT_CORPUS = "pypi:vllm==0.10.1"
 SETTINGS_FILE = "cgrag.toml"
+SETTINGS_VARIABLE = "CGRAG_SETTINGS_FILE"
+"""Names another than that of the working directory."""
 
 
 class ChunkSettings(BaseModel):
@@ -209,7 +212,7 @@ class Settings(BaseSettings):
     def _are_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
         for url in urls:
             if not url.startswith(("http://", "https://")) or len(url) < 9:
-                raise ValueError(f"{url} is no http:// or https:// address")
+                raise ValueError("an address does not begin with http:// or https://")
         return urls
 
     @field_validator("neo4j_uri")
@@ -232,7 +235,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = TomlConfigSettingsSource(settings_cls)
+        file = TomlConfigSettingsSource(settings_cls, os.environ.get(SETTINGS_VARIABLE, SETTINGS_FILE))
         for variable in ("CGRAG_LLM_API_KEY", "CGRAG_POSTGRES_URL", "NEO4J_PASSWORD"):
             if file.toml_data.keys() & {variable, variable.removeprefix("CGRAG_").lower()}:
                 raise ValueError(f"a secret does not belong in a file; set {variable} in the environment")

@@ -19,7 +19,7 @@ from pipelines.extract.overview import overview, totals
 from pipelines.extract.partition import Stored, stored_extractions
 from pipelines.extract.recipe import active_recipe
 from pipelines.graph.stage import edges_fingerprint, graph_inputs
-from pipelines.graph.store import graph_record
+from pipelines.graph.store import graph_record, read_generation
 from pipelines.layout import Layout
 from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
@@ -216,6 +216,8 @@ def _graph_state(home: _Home) -> AssetState:
         inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints)
     except CgragError as error:
         return AssetState("knowledge_graph", "stale", error.problem)
+    if record and record["generation"] != read_generation(home.layout.graph_store):
+        return AssetState("knowledge_graph", "stale", "cut off while it was being written")
     stored = digest({name: record.get(name) for name in inputs}) if record else None
     return _single("knowledge_graph", stored, digest(inputs))
 

@@ -7,13 +7,20 @@ import time
 import dagster as dg
 import psutil
 from dagster import DagsterRunStatus, RunsFilter
+from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 
+CHANGE_TAG = "cgrag/change"
+"""The number of the change that a sensor or the schedule has asked for the run about."""
+LOST_TAG = "cgrag/lost"
+"""Of a run that ended because its process was gone: what it was asked to do is asked for again."""
 PROCESS_TAG = "cgrag/process"
 """host:pid:start of the process that a run is in, whose end nobody else notices when it is killed."""
 LOST_SECONDS = 3600.0
 """A run on another machine that has recorded nothing for so long has lost its process: a partition takes minutes."""
-_WAITING = [DagsterRunStatus.QUEUED, DagsterRunStatus.NOT_STARTED]
-_RUNNING = [DagsterRunStatus.STARTING, DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
+_RUNNING = [
+    *(DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING),
+    *(DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING),
+]
 
 
 def mark_process(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
@@ -21,16 +28,28 @@ def mark_process(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
     instance.add_run_tags(run.run_id, {PROCESS_TAG: f"{socket.gethostname()}:{_process(os.getpid())}"})
 
 
-def run_under_way(instance: dg.DagsterInstance) -> dg.DagsterRun | None:
-    """Return a run that waits or is under way; those whose process is gone are recorded as failed first."""
-    found = None
-    for record in instance.get_run_records(RunsFilter(statuses=[*_WAITING, *_RUNNING])):
+def runs_under_way(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Return the runs that wait or are under way; those whose process is gone are recorded as failed first."""
+    found = []
+    for record in instance.get_run_records(RunsFilter(statuses=[DagsterRunStatus.QUEUED, *_RUNNING])):
         run = record.dagster_run
         if run.status in _RUNNING and _is_lost(instance, record):
+            instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
             instance.report_run_failed(run, "Its process is gone: killed, or its machine is. What it has done is kept.")
         else:
-            found = run
+            found.append(run)
     return found
+
+
+def was_lost(instance: dg.DagsterInstance, change: str) -> bool:
+    """Whether a run about this change has lost its process."""
+    return instance.get_runs_count(RunsFilter(tags={CHANGE_TAG: change, LOST_TAG: "true"})) > 0
+
+
+def backfill_under_way(instance: dg.DagsterInstance) -> str:
+    """The number of a backfill that has more runs to ask for, "" where there is none."""
+    asked = instance.get_backfills(BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED]), limit=1)
+    return asked[0].backfill_id if asked else ""
 
 
 def _is_lost(instance: dg.DagsterInstance, record: dg.RunRecord) -> bool:

@@ -59,8 +59,11 @@ def offered(body: dict[str, Any]) -> tuple[list[str], str]:
 class FakeModel:
     """Use it in `with`; `act` maps a chunk's text to what is done, or to None for the usual answer."""
 
-    def __init__(self, act: Callable[[str], Act | None] = lambda text: None, delay: float = 0.0) -> None:
+    def __init__(self, act: Callable[[str], Act | None] = lambda text: None, delay: float = 0.0, port: int = 0) -> None:
         self.act = act
+        self.canary: Callable[[], Act | None] = lambda: None
+        """What is done instead of answering a canary."""
+        self._wanted_port = port
         self.delay = delay
         self.model = MODEL
         self.context: int | None = None
@@ -100,7 +103,7 @@ class FakeModel:
             self._thread.join()
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        asyncio.run(self._serve(self._wanted_port))
 
     async def _serve(self, port: int = 0) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
@@ -138,6 +141,8 @@ class FakeModel:
         self.headers.append(head)
         text = body["messages"][-1]["content"]
         if text == CANARY:
+            if instead := self.canary():
+                return await self._do(writer, instead)
             (demanded,) = _LITERAL.findall(body["structured_outputs"]["grammar"])
             return self._reply(writer, json.loads(demanded) if self.binds else "The sea!")
         names, kind = offered(body)

@@ -27,6 +27,7 @@ HOME = os.environ.get("NEO4J_HOME")
 LOGIN = {name: os.environ[name] for name in ("NEO4J_USER", "NEO4J_PASSWORD", "NEO4J_DATABASE") if name in os.environ}
 """Read when this is imported, before the tests' environment is emptied."""
 ABSENT = "no Neo4j: neither NEO4J_URI nor NEO4J_HOME (a folder with bin/neo4j) is set"
+_STOP_SECONDS = 30
 _START_SECONDS = 90
 
 
@@ -102,7 +103,11 @@ class Server:
     def _end(self, how: signal.Signals) -> None:
         if self.process is not None:
             os.killpg(self.process.pid, how)
-            self.process.wait()
+            try:
+                self.process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:  # it may wait for ever for a transaction that nobody will end
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
             self.process = None
 
 

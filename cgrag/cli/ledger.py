@@ -41,13 +41,14 @@ def stats(json: Json = False) -> None:
 @app.command("gc")
 def gc(json: Json = False) -> None:
     """Delete results of texts that no chunk of the corpus has any more, of all recipes."""
-    from pipelines.corpus.scan import load_plan
-    from pipelines.extract.stats import collect, live_texts
+    import time
+
+    from pipelines.extract.stats import all_live_texts, collect
     from pipelines.layout import Layout
     from pipelines.settings import load_settings
 
-    layout = Layout(load_settings().home)
-    deleted = collect(layout, live_texts(layout, load_plan(layout)))
+    layout, begun = Layout(load_settings().home), time.time()
+    deleted = collect(layout, all_live_texts(layout), begun)
     if json:
         print_json({"deleted": deleted})
         return

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pipelines.settings import Settings
 
 _NEXT = {"failed": "cgrag resume --failed", "stale": "cgrag run", "missing": "cgrag run"}
+_SHOWN_FAILURES = 5
 _COLOUR = {"fresh": "green", "stale": "yellow", "missing": "yellow", "failed": "red"}
 
 
@@ -69,6 +70,7 @@ def document(settings: "Settings") -> dict[str, Any]:
         "extraction": extraction_counts(settings),
         "assets": [
             {"name": state.name, "state": state.state, "detail": state.detail}
+            | ({"failed": state.failed} if state.failed else {})
             for state in states
             if state.state != "skipped" and (state.state != "missing" or not state.on_request)
         ],
@@ -99,6 +101,11 @@ def print_summary(settings: "Settings") -> None:
     for asset in report["assets"]:
         detail = f"  {asset['detail']}" if asset["detail"] else ""
         console.print(f"  [{_COLOUR[asset['state']]}]{asset['state']:8}[/]{asset['name']}{detail}")
+        failed = sorted(asset.get("failed", {}).items())
+        for key, reason in failed[:_SHOWN_FAILURES]:
+            console.print(f"          {plain(key)}: {plain(reason)}", markup=False)
+        if len(failed) > _SHOWN_FAILURES:
+            console.print(f"          … and {len(failed) - _SHOWN_FAILURES} more:  cgrag status --partitions")
     for asset in report["skipped_assets"]:
         console.print(f"  [dim]skipped {asset['name']}  {asset['detail']}[/]")
     if report["note"]:
@@ -130,11 +137,13 @@ def _extraction(found: dict[str, Any]) -> str:
 def _partition_list(settings: "Settings") -> list[dict[str, Any]]:
     from pipelines.corpus.scan import load_plan
     from pipelines.layout import Layout
-    from pipelines.state import chunks_todo, failures
+    from pipelines.state import PARTITIONED_ASSETS, chunks_todo, failures
 
     layout = Layout(settings.home)
     plan = load_plan(layout)
-    failed = failures(layout, "chunks", plan)
+    failed: dict[str, str] = {}
+    for asset in reversed(PARTITIONED_ASSETS):  # the first that failed is why
+        failed |= {key: f"{asset}: {reason}" for key, reason in failures(layout, asset, plan).items()}
     todo = set(chunks_todo(layout, settings, plan, plan))
     return [
         {

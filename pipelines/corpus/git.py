@@ -12,15 +12,30 @@ from pipelines.layout import file_name
 from pipelines.progress import Progress, silent
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_LONGEST_SECONDS = 600.0
+_COMMAND = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""Runs nothing that a repository names: an unpacked folder may bring a .git of its own."""
+_OTHERS = frozenset(
+    (
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"),
+        *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
+        *("GIT_IMPLICIT_WORK_TREE", "GIT_REPLACE_REF_BASE"),
+    )
+)
+"""Where these are set, as in a hook, git works on their repository, whatever folder it is told."""
 
 
-def _git(*arguments: str, folder: Path | None = None) -> bytes:
-    """Return git's output; never asks for a password, never runs a hook of the repository."""
-    command = ["git", "-c", "core.hooksPath=/dev/null", *(["-C", str(folder)] if folder else []), *arguments]
-    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+def _environment() -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name not in _OTHERS}
+    return own | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def _git(*arguments: str, folder: Path | None = None, stdin: bytes = b"") -> bytes:
+    """Return git's output; never asks for a password, never runs what the repository names."""
+    command = [*_COMMAND, *(["-C", str(folder)] if folder else []), *arguments]
     try:
         return subprocess.run(
-            command, check=True, capture_output=True, stdin=subprocess.DEVNULL, env=environment
+            command, check=True, capture_output=True, input=stdin, env=_environment(), timeout=_LONGEST_SECONDS
         ).stdout
     except FileNotFoundError as error:
         raise CgragError("git is not installed.", "Install git, or give a folder.") from error
@@ -58,8 +73,8 @@ def export_commit(spec: CorpusSpec, sources: Path, progress: Progress = silent) 
         try:
             _git("fetch", "--quiet", "--prune", "--force", "--tags", "origin", "+refs/heads/*:refs/heads/*",
                  folder=clone / "repository")  # fmt: skip
-        except subprocess.CalledProcessError as error:
-            said = error.stderr.decode(errors="replace").splitlines()
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            said = (error.stderr or b"fatal: no answer in time").decode(errors="replace").splitlines()
             note = f"{spec.location} was not reached ({_reason(said)}); its last fetched state is used."
     commit = _commit(clone, spec.version)
     if commit is None:
@@ -77,11 +92,10 @@ def export_commit(spec: CorpusSpec, sources: Path, progress: Progress = silent) 
 
 
 def _clone(location: str, target: Path, progress: Progress) -> None:
-    command = ["git", "-c", "core.hooksPath=/dev/null", "clone", "--progress", "--bare", "--", location, str(target)]
-    environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    command = [*_COMMAND, "clone", "--progress", "--bare", "--", location, str(target)]
     said: list[str] = []
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True, errors="replace"
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment(), text=True, errors="replace"
     ) as process:
         assert process.stderr
         for line in process.stderr:  # universal newlines: git ends its counts with a CR
@@ -115,12 +129,8 @@ def _blobs(repository: Path, commit: str) -> Iterator[tuple[str, bytes]]:
                 entries.append((str(path), blob))
     for begin in range(0, len(entries), 1000):  # as many at once as git holds in its pipe and we in memory
         some = entries[begin : begin + 1000]
-        output = subprocess.run(
-            ["git", "-C", str(repository), "cat-file", "--batch"],
-            input=b"".join(blob + b"\n" for _, blob in some),
-            stdout=subprocess.PIPE,
-            check=True,
-        ).stdout
+        names = b"".join(blob + b"\n" for _, blob in some)
+        output = _git("cat-file", "--batch", folder=repository, stdin=names)
         position = 0
         for target, _ in some:
             header_end = output.index(b"\n", position)

@@ -43,7 +43,7 @@ def walk(source: Source, exclude: Path | None = None) -> Iterator[Found | Skip]:
     rules = IgnoreRules()
     if source.ignore_rules:
         rules = rules.below("", source.root / ".git" / "info" / "exclude", ".git/info/exclude")
-    yield from _walk_folder(source, "", rules, tracked_folders, exclude)
+    yield from _walk_folder(source, "", rules, tracked_folders, exclude.resolve() if exclude else None)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _skip_special(
     if entry.is_symlink():
         return Skip(path, "symbolic link", _link_detail(source.root, Path(entry.path)))
     if is_folder:
-        if exclude and Path(entry.path) == exclude:
+        if exclude and entry.name == exclude.name and Path(entry.path).resolve() == exclude:
             return Skip(f"{path}/", "home of cgrag")
         return Skip(f"{path}/", "version control") if entry.name in _VERSION_CONTROL else None
     if entry.name in _VERSION_CONTROL:  # a worktree's or submodule's .git file

@@ -12,12 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pipelines.errors import CgragError
 from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Recipe
 from pipelines.settings import Settings
 
+_MOST_TOKENS = 2**31
 MOST_BYTES = 4_000_000
 """A longer body is cut off: no answer that was asked for has so much."""
 _CONNECT_SECONDS = 10.0
@@ -39,8 +40,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
+    prompt_tokens: int | None = Field(0, ge=0, le=_MOST_TOKENS)
+    completion_tokens: int | None = Field(0, ge=0, le=_MOST_TOKENS)
 
 
 class _Completion(BaseModel):
@@ -91,6 +92,9 @@ class _Endpoint:
     busy: int = 0
     served: int = 0
     rests_until: float = 0.0
+    checked: bool = False
+    """Whether it has answered the canary; one that was down at the start is asked it before anything else."""
+    checking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def take(self) -> httpx.AsyncClient:
         """Return a client that nobody uses; it goes back to `idle`."""
@@ -117,6 +121,7 @@ class ModelClient:
     transport: httpx.AsyncBaseTransport | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _endpoints: list[_Endpoint] = field(default_factory=list, init=False)
+    _recipe: Recipe | None = field(default=None, init=False)
 
     async def __aenter__(self) -> "ModelClient":
         tls = ssl.create_default_context()
@@ -143,7 +148,8 @@ class ModelClient:
         Raises:
             CgragError: none can be reached, one serves another model, ignores the grammar, or refuses the API key.
         """
-        found = await asyncio.gather(*(self._check(endpoint, recipe) for endpoint in self._endpoints))
+        self._recipe = recipe
+        found = await asyncio.gather(*(self._checked(endpoint, recipe) for endpoint in self._endpoints))
         down = [problem for problem in found if problem]
         if len(down) == len(self._endpoints):
             raise CgragError(down[0], f"Start it, then run again. {_URLS_REMEDY}")
@@ -160,7 +166,8 @@ class ModelClient:
             endpoint = self._pick()
             endpoint.busy += 1
             try:
-                reply = await self._post(endpoint, body)
+                down = await self._checked(endpoint, self._recipe) if self._recipe else ""
+                reply = Reply("connection", down) if down else await self._post(endpoint, body)
             finally:
                 endpoint.busy -= 1
                 endpoint.served += 1
@@ -169,8 +176,11 @@ class ModelClient:
                 endpoint.rests_until = time.monotonic() + _REST_SECONDS
             if tries > self.retries or not reply.may_be_retried:
                 return Reply(**{**vars(reply), "tries": tries})
-            wait = self.backoff * 2 ** (tries - 1) if reply.retry_after is None else reply.retry_after
-            await self.sleep(min(wait, _LONGEST_WAIT))
+            await self._wait(tries - 1, reply)
+
+    async def _wait(self, tries: int, reply: Reply) -> None:
+        wait = self.backoff * 2**tries if reply.retry_after is None else reply.retry_after
+        await self.sleep(min(wait, _LONGEST_WAIT))
 
     def _pick(self) -> _Endpoint:
         now = time.monotonic()
@@ -190,6 +200,13 @@ class ModelClient:
             trust_env=urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"),  # no proxy leads back here
         )
 
+    async def _checked(self, endpoint: _Endpoint, recipe: Recipe) -> str:
+        """Check an endpoint once; return why it cannot be asked just now."""
+        async with endpoint.checking:
+            problem = "" if endpoint.checked else await self._check(endpoint, recipe)
+            endpoint.checked = not problem
+            return problem
+
     async def _check(self, endpoint: _Endpoint, recipe: Recipe) -> str:
         listed = await self._send(endpoint, "GET", "/models", None)
         if listed.status == "connection" or listed.status == "timeout":
@@ -208,12 +225,23 @@ class ModelClient:
                     "Name the one to use: CGRAG_EXTRACT__MODEL=…      or start a server with the other.",
                 )
         reply = await self._post(endpoint, recipe.canary().body)
-        if reply.status == "connection" or reply.status == "timeout":
-            return f"The model server {endpoint.url} does not answer: {reply.detail}."
+        for tries in range(self.retries):
+            if not reply.may_be_retried:
+                break
+            await self._wait(tries, reply)
+            reply = await self._post(endpoint, recipe.canary().body)
+        if reply.status == "timeout" or reply.may_be_retried:
+            endpoint.rests_until = time.monotonic() + _REST_SECONDS
+            return f"The model server {endpoint.url} does not answer: {reply.status}: {reply.detail}."
         if reply.status.startswith("http"):
             raise CgragError(
                 f"The model server {endpoint.url} refuses requests: {reply.status}: {reply.detail}.",
                 "See the server's log; the model's name and its context length are the usual causes.",
+            )
+        if reply.status not in ("ok", "length"):
+            raise CgragError(
+                f"The model server {endpoint.url} does not answer as one: {reply.status}: {reply.detail}.",
+                f"Is that its address? {_URLS_REMEDY}",
             )
         prompt = (reply.prompt_tokens or len(recipe.system) // CHARACTERS_PER_TOKEN) + _CHUNK_TOKENS
         if context is not None and context < prompt + recipe.max_tokens:

@@ -5,6 +5,7 @@ handed over as soon as its last chunk is answered.
 """
 
 import asyncio
+import logging
 import signal
 import threading
 import time
@@ -25,6 +26,10 @@ from pipelines.tables import digest
 _GONE_AFTER = 8
 """So many answers in a row that were none, for want of a connection, mean that the server has gone."""
 _POLL_SECONDS = 0.2
+_LAST_SECONDS = 0.2
+"""For answers that have been sent, when a signal ends the asking."""
+_AGAIN = "What was answered is stored. Run again:  cgrag resume --failed"
+log = logging.getLogger(__name__)
 _EMPTY = "[]"
 _KEPT_OF_FAILED = 2_000
 _NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM"}
@@ -98,7 +103,11 @@ class Extraction:
             self._connect() if self._queue else None
         )  # may take minutes, in which a signal does what it always does
         self._catch_signals()
-        return self._runner.run(self._open(client)) if client else []
+        try:
+            return self._runner.run(self._open(client)) if client else []
+        except _Interrupted:
+            self._pass_on()
+            raise
 
     def wait_for(self, partition: str) -> CgragError | None:
         """Ask until all of a partition is answered; return why that could not be, None if it was."""
@@ -110,7 +119,12 @@ class Extraction:
                 self._problem = error
             except _Interrupted:
                 self._pass_on()
-        return None if partition in self._finished else self._problem
+            except Exception as error:  # it ends the asking for all partitions, so all have to say so
+                log.exception("asking the model ended")
+                self._problem = CgragError(f"Asking the model ended: {type(error).__name__}: {error}", _AGAIN)
+        if partition in self._finished:
+            return None
+        return self._problem or CgragError("Asking the model ended before all was answered.", _AGAIN)
 
     @property
     def _asker(self) -> ModelClient:
@@ -119,7 +133,16 @@ class Extraction:
 
     async def _open(self, client: ModelClient) -> list[str]:
         self._client = await client.__aenter__()
-        return await client.check(self._recipe)
+        check, stop = asyncio.ensure_future(client.check(self._recipe)), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({check, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not check.done():
+                raise _Interrupted
+            return check.result()
+        finally:
+            check.cancel()
+            stop.cancel()
+            await asyncio.gather(check, stop, return_exceptions=True)
 
     async def _close(self) -> None:
         if self._results is not None:
@@ -155,17 +178,27 @@ class Extraction:
                     self._ledger.flush()  # another worker may be waiting for it, as this one is for others
                 timeout = self._ledger.flush_due if asking else _POLL_SECONDS
                 done, _ = await asyncio.wait({*asking, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if stop in done and asking:
+                    await asyncio.wait(asking, timeout=_LAST_SECONDS)  # what has been answered is not thrown away
+                problem: CgragError | None = None
+                for task in [task for task in asking if task.done()]:
+                    item = asking.pop(task)
+                    try:
+                        self._take(item, task.result())
+                    except CgragError as error:
+                        self._ledger.release(item.request.key)
+                        problem = problem or error
                 if stop in done:
                     raise _Interrupted
-                for task in done & asking.keys():
-                    self._take(asking.pop(task), task.result())  # type: ignore[arg-type]
+                if problem:
+                    raise problem
                 if not self._ledger.flush_due:
                     self._ledger.flush()
         finally:
             for item in asking.values():
                 self._ledger.release(item.request.key)
-            for task in (*asking, stop):
-                task.cancel()
+            for each in (*asking, stop):
+                each.cancel()
             await asyncio.gather(*asking, stop, return_exceptions=True)
 
     def _fill(self, asking: dict[asyncio.Task[dict[str, Any]], Item]) -> None:

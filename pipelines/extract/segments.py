@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.errors import CgragError
 from pipelines.tables import LEDGER, write_arrow
 
 INDEX = ["key", "status", "result_hash", "answered_at"]
@@ -44,6 +45,7 @@ def read_segment(path: Path, columns: list[str] | None = None) -> pa.Table:
     Raises:
         Damaged: it is cut short, overwritten, or no segment of this ledger.
         FileNotFoundError: it has gone.
+        CgragError: the file system cannot read it just now.
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -54,9 +56,11 @@ def read_segment(path: Path, columns: list[str] | None = None) -> pa.Table:
             if marked.get("recipe") != path.parent.name:
                 raise Damaged(f"belongs to the recipe {marked.get('recipe')}")
             return file.read(columns).replace_schema_metadata(None)
-    except FileNotFoundError:
+    except (FileNotFoundError, MemoryError):
         raise
     except (OSError, pa.ArrowException, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the file system's word, not the content's
+            raise CgragError(f"{path} cannot be read just now: {error.strerror}.", "Run again.") from error
         raise Damaged(f"is damaged: {' '.join(str(error).split())[:200]}") from error
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.scan import Plan
+from pipelines.corpus.scan import Plan, load_plan
 from pipelines.errors import CgragError
 from pipelines.extract.answer import Answer, InvalidAnswer
 from pipelines.extract.ledger import Ledger, in_memory, merge, rewrite
@@ -87,6 +87,20 @@ def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, An
     return found
 
 
+def all_live_texts(layout: Layout) -> dict[str, str]:
+    """Return {text hash: text} of every chunk of the corpus, whose chunks are all there.
+
+    Raises:
+        CgragError: some partition has no stored chunks, so that nobody knows which texts are live.
+    """
+    plan = load_plan(layout)
+    lacking = [key for key in plan if not layout.partition(key, "chunks").exists()]
+    if lacking or not layout.plan.exists():
+        what = f"{len(lacking)} partitions have no chunks" if lacking else "there is no plan of partitions"
+        raise CgragError(f"It is not known which texts the corpus has: {what}.", "Build them first:  cgrag run")
+    return live_texts(layout, plan)
+
+
 def live_texts(layout: Layout, plan: Plan) -> dict[str, str]:
     """Return {text hash: text} of every stored chunk of the plan."""
     texts: dict[str, str] = {}
@@ -97,8 +111,10 @@ def live_texts(layout: Layout, plan: Plan) -> dict[str, str]:
     return texts
 
 
-def collect(layout: Layout, live: Iterable[str]) -> dict[str, int]:
+def collect(layout: Layout, live: Iterable[str], before: float) -> dict[str, int]:
     """Delete the rows of every ledger whose chunk text is not among the `live` hashes; return {recipe: rows deleted}.
+
+    What was answered after `before` (seconds since 1970), when the live texts were looked up, stays in any case.
 
     Raises:
         CgragError: a ledger is being read or compacted just now.
@@ -110,7 +126,9 @@ def collect(layout: Layout, live: Iterable[str]) -> dict[str, int]:
 
         def keep(table: pa.Table, counts: list[int] = counts) -> pa.Table:
             merged = merge(table)
-            wanted = merged.filter(pc.is_in(merged["text_hash"], kept))
+            wanted = merged.filter(
+                pc.or_(pc.is_in(merged["text_hash"], kept), pc.greater_equal(merged["answered_at"], before))
+            )
             counts.append(merged.num_rows - wanted.num_rows)
             return wanted
 

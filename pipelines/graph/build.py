@@ -1,5 +1,6 @@
 """From facts, sites and chunks to the graph: a pure function of rows, whatever their order."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -158,8 +159,11 @@ def _title_place(placed: _Chunks, row: Mapping[str, Any]) -> tuple[int, int]:
     """Where the words of a title are; its first word where markup is among them."""
     chunk = placed.at(row["path"], row["start"])
     if chunk is not None:
+        begin = row["start"] - chunk["start"]
+        lines = re.match(r"(?:[^\r\n]*(?:\r\n|\r|\n|$)){1,3}", chunk["text"][begin:])  # of the heading, not below it
+        end = begin + (lines.end() if lines else 0)
         for written in (row["title"], row["title"].split(" ")[0]):
-            at = chunk["text"].find(written, row["start"] - chunk["start"])
+            at = chunk["text"].find(written, begin, end)
             if at >= 0 and written:
                 return chunk["start"] + at, chunk["start"] + at + len(written)
     return row["start"], row["start"]

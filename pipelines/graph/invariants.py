@@ -8,7 +8,7 @@ from pipelines.errors import CgragError
 from pipelines.extract.partition import Stored
 from pipelines.graph.build import Graph
 
-_REMEDY = "Build again:  cgrag run --select knowledge_graph"
+_REMEDY = "Build again:  cgrag run"
 
 
 class Refused(CgragError):

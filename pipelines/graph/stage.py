@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.chunking.python import collector_off
-from pipelines.code.stage import current_facts, read_facts, read_sites
+from pipelines.code.stage import current_facts, edges_inputs, read_facts, read_sites
 from pipelines.code.tables import sites_of
 from pipelines.errors import CgragError
 from pipelines.extract.partition import Stored, stored_rows
@@ -16,6 +16,7 @@ from pipelines.graph.invariants import check_extraction, check_graph
 from pipelines.graph.store import write_store
 from pipelines.graph.tables import generation
 from pipelines.layout import Layout
+from pipelines.locks import locked
 from pipelines.settings import Settings
 from pipelines.tables import (
     CHUNKS,
@@ -66,9 +67,17 @@ def make_graph(layout: Layout, chunks: Mapping[str, str], extractions: Stored, s
         CgragError: the edges are not built.
         Refused: an invariant does not hold; the old graph stays.
     """
+    layout.graph.mkdir(parents=True, exist_ok=True)
+    with locked(layout.graph / "lock"):  # two runs at once would mix their files
+        return _make(layout, chunks, extractions, settings)
+
+
+def _make(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settings: Settings) -> GraphResult:
     edges = edges_fingerprint(layout)
     if edges is None:
         raise CgragError("The code edges are not built.", "Build them:  cgrag run")
+    if edges != digest(edges_inputs(settings.code, current_facts(layout, chunks))):
+        raise CgragError("The code edges are not of the stored chunks.", "Bring them up to date:  cgrag run")
     with collector_off():
         check_extraction(extractions, settings.extract.failed_share, settings.graph_override)
         graph = _checked(layout, chunks, sorted(extractions.fingerprints))

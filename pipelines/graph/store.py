@@ -70,6 +70,13 @@ def open_current(layout: Layout) -> duckdb.DuckDBPyConnection:
     Raises:
         CgragError: there is none, or it is damaged.
     """
-    if graph_record(layout) is None:
+    record = graph_record(layout)
+    if record is None:
         raise CgragError(f"{layout.home} has no knowledge graph yet.", "Build it:  cgrag run")
-    return open_store(layout.graph_store)
+    database = open_store(layout.graph_store)
+    if database.execute("SELECT id FROM generation").fetchall() != [(record["generation"],)]:
+        database.close()
+        if graph_record(layout) != record:
+            return open_current(layout)  # it was replaced while it was being opened
+        raise CgragError("The knowledge graph was cut off while it was being written.", "Build it again:  cgrag run")
+    return database

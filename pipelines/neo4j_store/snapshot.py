@@ -87,6 +87,9 @@ def _read(session: Any, corpus: str) -> Iterator[dict[str, Any]]:
 
 def _json(properties: dict[str, Any]) -> str:
     try:
+        odd = [name for name, value in properties.items() if isinstance(value, tuple)]
+        if odd:  # points and durations are tuples, which JSON would make lists of
+            raise TypeError(f"{odd[0]} is a {type(properties[odd[0]]).__name__}")
         return json.dumps(properties, sort_keys=True)
     except TypeError as error:
         raise CgragError(

@@ -108,7 +108,8 @@ def route(question: str, known: Names) -> Route | None:
     names = list(dict.fromkeys(word.text for word in words if word.is_name))
     if not names or not _asks_for_symbols(words):
         return None
-    found = _relation(words, names, question, known)
+    written = " ".join("NAME" if word.is_name else word.text for word in words)  # no cue hides in a name
+    found = _relation(words, names, written, known)
     if found is None:
         return None
     if found.relation in ("base_callees", "base_callers"):

@@ -1,5 +1,6 @@
 """The sensors and the schedule: what they ask for, and that doing it gives what a clean build gives."""
 
+import errno
 import os
 import shutil
 import socket
@@ -9,9 +10,13 @@ from datetime import UTC, datetime
 import dagster as dg
 import psutil
 import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
+from dagster._core.loader import LoadingContextForTest
 
 from assets.automation import corpus_changes, graph_follows, nightly_extraction
 from cgrag.definitions import defs
+from cgrag.materialize import Materializer
+from pipelines.progress import no_report
 from resources import runs
 from resources.workspace import Workspace
 from tests.support import write_tree
@@ -267,3 +272,88 @@ def test_a_night_with_nothing_to_do_is_quiet(zoo_and_ticks, records, monkeypatch
     _, changes, _ = zoo_and_ticks
     changes.do(changes())
     assert night(records.instance).skip_message == "Nothing has changed, and every chunk has its answer."
+
+
+def test_a_run_that_has_lost_its_process_is_asked_for_again(zoo_and_ticks, records):
+    zoo, changes, follows = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    for ticks in (changes, follows):
+        first = ticks()
+        number = first.run_requests[0].tags["cgrag/change"]
+        assert "Asked for already" in ticks().skip_message
+        tags = {runs.CHANGE_TAG: number, runs.PROCESS_TAG: f"{socket.gethostname()}:1:1000000000"}
+        records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED, tags=tags)
+        again = ticks()
+        assert asked(again) == asked(first)
+        assert again.run_requests[0].run_key != first.run_requests[0].run_key
+        assert "Asked for already" in ticks().skip_message
+        ticks.do(again)
+
+
+def test_a_run_that_never_began_blocks_nobody_for_ever(zoo_and_ticks, records, monkeypatch):
+    zoo, changes, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    run = records.instance.create_run_for_job(JOB)
+    assert "is under way" in changes().skip_message
+    monkeypatch.setattr(runs, "LOST_SECONDS", -1.0)
+    assert asked(changes())[0] == WALK
+    assert records.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.FAILURE
+
+
+def test_what_cannot_be_read_is_not_taken_for_deleted(zoo_and_ticks, records, monkeypatch):
+    _, changes, _ = zoo_and_ticks
+    really = os.scandir
+
+    def scandir(folder):
+        if str(folder).endswith("/cat"):
+            raise OSError(errno.EIO, "Input/output error")
+        return really(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        data = changes()
+    assert (data.run_requests, data.dynamic_partitions_requests or []) == ([], [])
+    assert "cat/ of tree cannot be read (Input/output error)" in data.skip_message
+    assert changes().skip_message == "Nothing has changed."
+
+
+def test_a_corpus_that_goes_between_a_tick_and_its_run_stays_in_the_graph(zoo_and_ticks, home, records):
+    zoo, changes, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    data = changes()
+    rows, entities = home.rows("files"), home.entities()
+    shutil.rmtree(zoo)
+    zoo.mkdir()
+    assert changes.do(data)[0] is False
+    assert (home.rows("files"), records.partitions()) == (rows, {".", "ape", "bear", "cat"})
+    assert home.entities() == entities
+
+
+def test_the_night_does_not_wait_for_the_sensors_own_runs(zoo_and_ticks, records):
+    zoo, _, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n"})
+    tags = {runs.CHANGE_TAG: "1", runs.PROCESS_TAG: "elsewhere:1:1"}
+    records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED, tags=tags)
+    assert not night(records.instance).skip_message
+    records.instance.create_run_for_job(JOB, status=dg.DagsterRunStatus.STARTED)
+    assert "is under way" in night(records.instance).skip_message
+
+
+@pytest.mark.parametrize("names", [("chunks", "code_facts"), ("chunks", "code_facts", "extractions")])
+def test_several_assets_of_several_directories_in_one_run(zoo_and_ticks, home, records, names):
+    zoo, _, _ = zoo_and_ticks
+    write_tree(zoo, {"cat/lion.md": "# Lion\n\nsleeps\n", "bear/panda.py": "class Panda:\n    food = 'leaves'\n"})
+    Materializer(home.settings, no_report).run(home.scan(zoo), ["corpus_files"])
+    done = JOB.execute_in_process(
+        instance=records.instance,
+        asset_selection=[dg.AssetKey(name) for name in names],
+        tags={"dagster/asset_partition_range_start": "ape", "dagster/asset_partition_range_end": "cat"},
+        run_config={"ops": {"extractions": {"config": {"ask": "none"}}}} if "extractions" in names else {},
+    )
+    assert done.success
+    assert home.state("chunks").state == home.state("code_facts").state == "fresh"
+    loading = LoadingContextForTest(records.instance)
+    status = CachingStaleStatusResolver(records.instance, defs.resolve_asset_graph(), loading)
+    for name in names:
+        for key in ("ape", "bear", "cat"):
+            assert status.get_status(dg.AssetKey(name), key) == StaleStatus.FRESH, (name, key)

@@ -59,7 +59,7 @@ def test_only_the_settings_read_the_environment():
     assert reading <= {"pipelines/settings.py", "pipelines/corpus/git.py"}
     git = (PROJECT / "pipelines" / "corpus" / "git.py").read_text()
     assert {line.strip() for line in git.splitlines() if "os.environ" in line} == {
-        'environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}'
+        "own = {name: value for name, value in os.environ.items() if name not in _OTHERS}"
     }
 
 

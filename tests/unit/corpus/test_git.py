@@ -156,3 +156,33 @@ def test_a_folder_with_a_damaged_git_folder_is_walked_by_its_ignore_files(home, 
     write_tree(tree, {".git/HEAD": "nonsense", "a.py": "x = 1\n", ".gitignore": "b.py\n", "b.py": "x = 1\n"})
     home.build(tree)
     assert [row["path"] for row in home.rows("files")] == [".gitignore", "a.py"]
+
+
+def test_a_repository_that_the_environment_names_is_left_alone(home, repository, tmp_path, monkeypatch):
+    """As in a hook, or where dotfiles are kept by a bare repository."""
+    other = write_tree(tmp_path / "other", {"mine.py": "mine = 1\n"})
+    git(other, "init", "-q")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "mine")
+    git(other, "branch", "local-only")
+    before = git(other, "for-each-ref")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    for _ in range(2):  # cloned, then fetched
+        source = fetch(parse_spec(f"git+{repository}@main"), home.settings)
+        assert (source.root / "a.py").read_text() == "a = 2\n" and not (source.root / "mine.py").exists()
+    assert "kept.log" in tracked_files(repository) and "mine.py" not in tracked_files(repository)
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_WORK_TREE")
+    assert git(other, "for-each-ref") == before
+
+
+def test_a_folder_that_brings_a_program_for_git_runs_none(repository, tmp_path):
+    marker, script = tmp_path / "ran", repository / ".git" / "monitor.sh"
+    script.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    script.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(script))
+    git(repository, "-c", "core.fsmonitor=true", "update-index", "--fsmonitor")
+    marker.unlink(missing_ok=True)
+    assert "a.py" in tracked_files(repository)
+    assert not marker.exists()

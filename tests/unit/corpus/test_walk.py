@@ -170,3 +170,11 @@ def test_a_folder_that_cannot_be_listed_is_named(tree, monkeypatch):
 def test_a_pipe_is_not_opened(tree):
     subprocess.run(["mkfifo", tree / "pipe.py"], check=True)
     assert walked(tree) == [Skip("pipe.py", "not a regular file", "a pipe")]
+
+
+def test_a_home_inside_the_corpus_is_left_out_by_whatever_name_it_is_reached(tmp_path):
+    root = write_tree(tmp_path / "real", {"a.py": "x = 1\n", "home/corpus.json": "{}\n"})
+    (tmp_path / "link").symlink_to(root)
+    for home in (root / "home", tmp_path / "link" / "home"):
+        found = {entry.path: getattr(entry, "reason", "") for entry in walk(Source(root, "x"), exclude=home)}
+        assert found == {"a.py": "", "home/": "home of cgrag"}

@@ -9,6 +9,7 @@ import pytest
 from pipelines.errors import CgragError
 from pipelines.extract.client import MOST_BYTES, ModelClient
 from pipelines.extract.recipe import recipe_of
+from pipelines.serve.launch import free_port
 from pipelines.settings import Settings
 from tests.fake_model import MODEL, FakeModel
 
@@ -229,3 +230,28 @@ def test_an_address_without_a_path_means_v1(url, path):
 def test_a_proxy_of_the_environment_is_not_asked_for_the_way_home(fake, monkeypatch):
     monkeypatch.setitem(os.environ, "HTTP_PROXY", "http://127.0.0.1:9")
     assert check([fake.url]) == []
+
+
+def test_an_endpoint_that_comes_up_later_is_checked_before_it_is_asked(fake):
+    port = free_port()
+    down = [f"http://127.0.0.1:{port}/v1"]
+
+    async def asked():
+        async with ModelClient([fake.url, *down], retries=0) as client:
+            assert len(await client.check(RECIPE)) == 1
+            with FakeModel(port=port) as other:
+                other.model = "somebody/else"
+                for endpoint in client._endpoints:
+                    endpoint.rests_until = 0.0
+                with pytest.raises(CgragError, match="does not serve"):
+                    await asyncio.gather(*(client.ask(BODY) for _ in range(4)))
+                return other.requests
+
+    assert asyncio.run(asked()) == 0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_is_full_at_the_canary_is_asked_again(fake, status):
+    tried = []
+    fake.canary = lambda: tried.append(1) or ({"status": status} if len(tried) < 3 else None)
+    assert check([fake.url], backoff=0) == [] and len(tried) == 3

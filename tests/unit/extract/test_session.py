@@ -1,18 +1,22 @@
 """Extracting a corpus: what is asked, how often, what is kept, and how it ends when it cannot go on."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines.errors import CgragError
 from pipelines.extract import segments
+from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import ChunksFailed
 from pipelines.extract.segments import SET_ASIDE, list_segments
+from pipelines.extract.stats import all_live_texts, collect
 from pipelines.settings import PROJECT
 from pipelines.tables import digest
 from tests.extraction import docs
@@ -379,3 +383,62 @@ def test_two_endpoints_share_a_corpus(extracted, fake):
         corpus.run()
         assert fake.requests + other.requests == 20
         assert min(fake.requests, other.requests) >= 5
+
+
+def test_what_ends_the_asking_makes_no_partition_look_done(extracted, fake, monkeypatch):
+    corpus = extracted(TWO | docs("c", 2))
+
+    def fails(self, key):
+        raise OSError("no locks on this share")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "claim", fails)
+        failed = corpus.run()
+    assert set(failed) == {"a", "b", "c"} and all("no locks on this share" in str(one) for one in failed.values())
+    assert corpus.run() == {} and statuses(corpus) == ["ok"] * 10
+
+
+def test_a_count_of_tokens_that_no_table_holds_is_a_malformed_body(extracted, fake):
+    choice = {"finish_reason": "stop", "message": {"content": "[]"}}
+    odd = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 10**20}})
+    fake.act = lambda text: {"raw": odd} if "Thing1a" in text else None
+    corpus = extracted(TWO)
+    corpus.run()
+    assert sorted(statuses(corpus)) == ["failed"] + ["ok"] * 7
+
+
+def test_what_the_file_system_cannot_read_for_a_moment_is_not_set_aside(extracted, fake, monkeypatch):
+    corpus = extracted(TWO)
+    corpus.run()
+    (segment,) = list_segments(corpus.folder)
+
+    def stale(*arguments, **options):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(segments.pq, "ParquetFile", stale)
+        with pytest.raises(CgragError, match="cannot be read just now: Stale file handle"):
+            segments.read_segment(segment)
+    assert list_segments(corpus.folder) == [segment]
+    corpus.run()
+    assert fake.requests == 8
+
+
+def test_what_is_answered_meanwhile_and_what_nobody_knows_to_be_dead_is_not_collected(extracted, fake):
+    corpus = extracted(TWO)
+    corpus.run()
+    layout = corpus.home.layout
+    live = all_live_texts(layout)
+    assert collect(layout, [], before=0.0) == {corpus.folder.name: 0}
+    chunks = layout.partition("a", "chunks")
+    kept = chunks.read_bytes()
+    chunks.unlink()
+    with pytest.raises(CgragError, match="1 partitions have no chunks"):
+        all_live_texts(layout)
+    chunks.write_bytes(kept)
+    plan = layout.plan.read_bytes()
+    layout.plan.unlink()
+    with pytest.raises(CgragError, match="no plan of partitions"):
+        all_live_texts(layout)
+    layout.plan.write_bytes(plan)
+    assert collect(layout, list(live)[:3], before=time.time()) == {corpus.folder.name: 5}

@@ -43,3 +43,10 @@ def test_a_nested_setting_is_read_and_an_unknown_one_refused(monkeypatch):
     monkeypatch.setenv("CGRAG_EXTRACT__POLICY", "all")
     with pytest.raises(CgragError, match="CGRAG_EXTRACT__POLICY"):
         load_settings()
+
+
+def test_a_password_in_an_address_of_no_form_is_not_shown(monkeypatch):
+    monkeypatch.setenv("CGRAG_LLM_URLS", "me:hunter2@host:8000/v1")
+    with pytest.raises(CgragError, match="CGRAG_LLM_URLS is not valid") as error:
+        load_settings()
+    assert "hunter2" not in str(error.value)

@@ -111,7 +111,7 @@ def broken(graph, name, change):
 def test_what_is_refused(graph, invariant, name, change):
     chunks = inputs(TREE)[3]
     check_graph(graph, chunks, 5)
-    with pytest.raises(Refused, match="cgrag run --select knowledge_graph") as error:
+    with pytest.raises(Refused, match="Build again:  cgrag run") as error:
         check_graph(broken(graph, name, change), chunks, 5)
     assert error.value.invariant == invariant
 

@@ -6,6 +6,9 @@ import shutil
 import pyarrow as pa
 import pytest
 
+from pipelines.chunking.partition import chunk_partition
+from pipelines.code.stage import build_facts
+from pipelines.corpus.scan import store_scan
 from pipelines.errors import CgragError
 from pipelines.extract.partition import Stored
 from pipelines.graph import stage
@@ -15,6 +18,7 @@ from pipelines.graph.look_up import open_graph
 from pipelines.graph.stage import make_graph
 from pipelines.graph.store import graph_record, read_generation
 from pipelines.state import chunk_fingerprints, graph_counts
+from pipelines.tables import write_json
 from tests.support import write_tree
 
 TREE = {
@@ -235,3 +239,32 @@ def test_any_sequence_of_changes_equals_a_clean_build(seed, tree, new_home):
     clean.build(tree)
     assert home.graph_hashes() == clean.graph_hashes()
     assert home.hashes() == clean.hashes()
+
+
+def test_a_graph_of_other_chunks_edges_is_refused(small, tree):
+    write_tree(tree, {"a/core.py": "\n" + TREE["a/core.py"]})
+    plan = store_scan(small.scan(tree), small.settings)
+    chunk_partition(tree, "a", plan.partitions["a"], small.settings.chunking, small.layout)
+    build_facts(small.layout, "a", chunk_fingerprints(small.layout, ["a"])["a"])
+    before = graph_record(small.layout)
+    with pytest.raises(CgragError, match="edges are not of the stored chunks"):
+        make(small)
+    assert graph_record(small.layout) == before
+
+
+def test_a_graph_that_was_cut_off_between_its_files_is_built_again(small):
+    record = graph_record(small.layout)
+    write_json(small.layout.graph_record, record | {"generation": "another"})
+    assert small.state("knowledge_graph").state == "stale"
+    with pytest.raises(CgragError, match="cut off while it was being written"):
+        open_graph(small.settings)
+    small.build_graph()
+    assert graph_record(small.layout) == record
+    assert open_graph(small.settings).find("helper")
+
+
+def test_a_heading_is_mentioned_where_it_stands(small, tree):
+    write_tree(tree, {"b/read.md": "# The `Foo` class\n\ntext\n\nThe Foo class does it.\n"})
+    small.build(tree)
+    (row,) = (row for row in small.rows("mentions") if row["entity"] == "b/read.md::The Foo class")
+    assert (row["start"], row["text"], row["line"]) == (2, "The", 1)

@@ -139,3 +139,20 @@ def test_a_route_starts_from_a_name_that_is_known_and_asked_for(question):
         assert found.names
         assert all(name in KNOWN and name in question for name in found.names)
         assert found == route(question, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("question", "relation", "indirect"),
+    [
+        ("Which classes inherit from `Uploader`?", "subclasses", False),
+        ("What calls `get_middleware`?", "callers", False),
+        ("Who calls `send_via`?", "callers", False),
+        ("Where in `Engine` is `update_weights` called?", "callers", False),
+        ("Who calls `send_via` indirectly?", "callers", True),
+    ],
+)
+def test_no_cue_hides_in_a_name(question, relation, indirect):
+    classes = ("Uploader", "Engine")
+    names = Names(lambda name: True, classes.__contains__, lambda _owner, _name: False)
+    found = route(question, names)
+    assert (found.relation, found.indirect) == (relation, indirect)
