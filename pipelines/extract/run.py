@@ -184,10 +184,13 @@ class Extraction:
                 for task in [task for task in asking if task.done()]:
                     item = asking.pop(task)
                     try:
-                        self._take(item, task.result())
+                        row = task.result()
+                        if problem is None or row["status"] == "ok":  # the others would all say that the server is gone
+                            self._take(item, row)
+                            continue
                     except CgragError as error:
-                        self._ledger.release(item.request.key)
                         problem = problem or error
+                    self._ledger.release(item.request.key)
                 if stop in done:
                     raise _Interrupted
                 if problem:
