@@ -1,13 +1,13 @@
 """Asset checks: what must hold of the stored tables."""
 
 import dagster as dg
-import numpy as np
 
 from pipelines.chunking.verify import unaccounted_files, wrong_offsets
 from pipelines.code.verify import edges_of_no_file, files_without_facts
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import held_spec
+from pipelines.dense.encoder import usable
 from pipelines.dense.index import stored_vectors
 from pipelines.graph.store import graph_record, read_generation
 from pipelines.layout import Layout
@@ -110,8 +110,7 @@ def index_has_every_chunk(workspace: Workspace) -> dg.AssetCheckResult:
 def every_unit_has_a_vector(workspace: Workspace) -> dg.AssetCheckResult:
     """The matrix has a row for every unit, and not more than one in a hundred is unusable: zero, or no number."""
     vectors = stored_vectors(workspace.settings())
-    lengths = np.linalg.norm(vectors, axis=1)
-    unusable = len(vectors) - int((np.isfinite(lengths) & (lengths > 0)).sum())
+    unusable = int((~usable(vectors)).sum())
     units = counts(workspace.settings())["units"]
     return dg.AssetCheckResult(
         passed=len(vectors) == units and unusable * 100 <= units,

@@ -6,7 +6,7 @@ from pipelines.corpus.scan import load_plan
 from pipelines.errors import CgragError
 from pipelines.graph.tables import GRAPH
 from pipelines.layout import Layout
-from pipelines.tables import EXTRACTIONS, FILES, PARTITIONED, SKIPPED, read_table
+from pipelines.tables import EXTRACTIONS, FILES, PARTITIONED, SKIPPED, read_table, read_tables
 
 TABLES = {"files": FILES, "skipped": SKIPPED, **PARTITIONED, "extractions": EXTRACTIONS, **GRAPH}
 """{name: schema}; what each column holds is said where the schema is written."""
@@ -26,4 +26,4 @@ def stored_table(layout: Layout, name: str) -> pa.Table:
     if name in single:
         return read_table(single[name], schema)
     paths = [layout.partition(key, name) for key in load_plan(layout)]
-    return pa.concat_tables([schema.empty_table(), *(read_table(path, schema) for path in paths if path.exists())])
+    return read_tables((path for path in paths if path.exists()), schema)

@@ -225,6 +225,15 @@ def counted(table: pa.Table, column: str) -> dict[str, int]:
     return dict(zip(counts[column].to_pylist(), counts["count_all"].to_pylist(), strict=True))
 
 
+def read_tables(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
+    """Return the rows of several tables of one schema, such as those of partitions; of none, none.
+
+    Raises:
+        CgragError: as `read_table`.
+    """
+    return pa.concat_tables([schema.empty_table(), *(read_table(path, schema) for path in paths)])
+
+
 def read_table(path: Path, schema: pa.Schema, remedy: str = "Build it:  cgrag run") -> pa.Table:
     """Return a table of ours.
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dense.cache import VectorCache
-from pipelines.dense.encoder import BATCH, Encoder, Vectors, model_of
+from pipelines.dense.encoder import BATCH, Encoder, Vectors, model_of, usable
 from pipelines.dense.place import VERSION, Place, place_of
 from pipelines.dense.units import KEY_BYTES, UnitTexts, load_units
 from pipelines.errors import CgragError
@@ -85,7 +85,7 @@ def build_vectors(
             _embed(texts, cache, encoder, report("Embedding", "units"), tell)
             seconds = time.monotonic() - begun
         vectors = np.stack([cache.known[key] for key in keys]) if keys else np.zeros((0, 0), dtype=np.float32)
-        unusable = int((~vectors.any(axis=1)).sum())
+        unusable = int((~usable(vectors)).sum())
         if keys and unusable == len(keys):
             cache.drop_segments()
             raise CgragError(

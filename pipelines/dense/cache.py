@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.dense.encoder import Vectors
+from pipelines.dense.encoder import Vectors, usable
 from pipelines.dense.place import Place
 from pipelines.dense.units import KEY_BYTES
 from pipelines.tables import read_manifest, write_arrow
@@ -63,9 +63,7 @@ class VectorCache:
             self._place.segments.rmdir()
 
     def _know(self, keys: Iterable[bytes], vectors: Vectors) -> None:
-        lengths = np.linalg.norm(vectors, axis=1)
-        usable = np.isfinite(lengths) & (lengths > 0)
-        self.known.update((key, row) for key, row, good in zip(keys, vectors, usable, strict=True) if good)
+        self.known.update((key, row) for key, row, good in zip(keys, vectors, usable(vectors), strict=True) if good)
 
     def _add_matrix(self) -> None:
         record = self._place.record()

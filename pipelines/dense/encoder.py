@@ -144,6 +144,16 @@ def unit_length(vectors: NDArray[Any]) -> Vectors:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0], [0.0, 0.0]]
     """
     rows = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    usable = np.isfinite(lengths) & (lengths > 0)
-    return np.where(usable, rows / np.where(usable, lengths, 1), 0).astype(np.float32)
+    good = usable(rows)[:, None]
+    return np.where(good, rows / np.where(good, np.linalg.norm(rows, axis=1, keepdims=True), 1), 0).astype(np.float32)
+
+
+def usable(vectors: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each row whether it is like anything, shape (rows,): numbers throughout, and not all zero.
+
+    >>> usable(np.float32([[3, 4], [0, 0], [np.nan, 1]])).tolist()
+    [True, False, False]
+    """
+    lengths = np.linalg.norm(vectors, axis=1)
+    found: NDArray[np.bool_] = np.isfinite(lengths) & (lengths > 0)
+    return found

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipelines.layout import Layout
-from pipelines.tables import CHUNKS, UNITS, read_table
+from pipelines.tables import CHUNKS, UNITS, read_tables
 
 KEY_BYTES = 16
 
@@ -34,12 +34,8 @@ class UnitTexts:
 
 def load_units(layout: Layout, keys: Sequence[str]) -> UnitTexts:
     """Return the units of all partitions, each with the text that is embedded."""
-    chunks = pa.concat_tables(
-        [CHUNKS.empty_table(), *(read_table(layout.partition(key, "chunks"), CHUNKS) for key in keys)]
-    )
-    units = pa.concat_tables(
-        [UNITS.empty_table(), *(read_table(layout.partition(key, "units"), UNITS) for key in keys)]
-    )
+    chunks = read_tables((layout.partition(key, "chunks") for key in keys), CHUNKS)
+    units = read_tables((layout.partition(key, "units") for key in keys), UNITS)
     ids = sorted(chunks["chunk_id"].to_pylist())
     number = {chunk_id: at for at, chunk_id in enumerate(ids)}
     place = {row["chunk_id"]: row for row in chunks.select(["chunk_id", "start", "text"]).to_pylist()}

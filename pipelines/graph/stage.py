@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from pipelines.chunking.python import collector_off
 from pipelines.code.stage import current_facts, edges_inputs, read_facts, read_sites
 from pipelines.code.tables import sites_of
@@ -25,7 +23,7 @@ from pipelines.tables import (
     agreed_fingerprint,
     counted,
     digest,
-    read_table,
+    read_tables,
     write_arrow,
     write_json,
 )
@@ -115,7 +113,7 @@ def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str
     keys = sorted(chunked)
     facts = read_facts(layout, sorted(current_facts(layout, chunked)))
     documents, outline, chunks = (
-        pa.concat_tables([schema.empty_table(), *(read_table(layout.partition(key, name), schema) for key in keys)])
+        read_tables((layout.partition(key, name) for key in keys), schema)
         for name, schema in (("documents", DOCUMENTS), ("outline", OUTLINE), ("chunks", CHUNKS))
     )
     chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "start_line", "text"]).to_pylist()

@@ -20,7 +20,7 @@ from pipelines.lexical.tokens import VERSION as TOKENS_VERSION
 from pipelines.locks import locked
 from pipelines.progress import Progress, silent
 from pipelines.settings import LexicalSettings, Settings
-from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_record, read_table, write_json
+from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_record, read_tables, write_json
 
 VERSION = 1
 """Raise it when the same chunks give another index."""
@@ -72,11 +72,11 @@ def index_inputs(settings: Settings, fingerprints: dict[str, str]) -> dict[str, 
 
 def load_chunks(layout: Layout, keys: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """Return the chunks and the outline of all partitions, chunks sorted by id."""
-    chunks = [read_table(layout.partition(key, "chunks"), CHUNKS) for key in keys]
-    outline = [read_table(layout.partition(key, "outline"), OUTLINE) for key in keys]
+    chunks = read_tables((layout.partition(key, "chunks") for key in keys), CHUNKS)
+    outline = read_tables((layout.partition(key, "outline") for key in keys), OUTLINE)
     return (
-        pa.concat_tables([CHUNKS.empty_table(), *chunks]).sort_by("chunk_id").combine_chunks(),
-        pa.concat_tables([OUTLINE.empty_table(), *outline]).sort_by([("path", "ascending"), ("start", "ascending")]),
+        chunks.sort_by("chunk_id").combine_chunks(),
+        outline.sort_by([("path", "ascending"), ("start", "ascending")]),
     )
 
 

@@ -12,7 +12,7 @@ from pipelines.graph.tables import ENTITIES
 from pipelines.graph.walk import LOOSE
 from pipelines.layout import Layout
 from pipelines.neo4j_store.schema import FALLBACK, NODES, PLAIN, RESERVED_TYPES
-from pipelines.tables import CHUNKS, DOCUMENTS, digest, read_table
+from pipelines.tables import CHUNKS, DOCUMENTS, digest, read_tables
 
 PARTS = tuple(f"{number:02x}" for number in range(256))
 """What belongs to a file is in the file's part, so that an edit touches few."""
@@ -153,8 +153,8 @@ class LocalGraph:
         if self._prepared:
             return
         for name, schema in (("documents", DOCUMENTS), ("chunks", CHUNKS)):
-            stored = [read_table(self._layout.partition(key, name), schema) for key in self._chunked]
-            self._database.register(name, pa.concat_tables([schema.empty_table(), *stored]))
+            rows = read_tables((self._layout.partition(key, name) for key in self._chunked), schema)
+            self._database.register(name, rows)
         for table in TABLES:
             keys = ", ".join(f'"{key}"' for key in table.keys)
             hashed = f"SELECT *, substr(md5(to_json(made)::VARCHAR), 1, 16) AS hash FROM ({table.rows}) AS made"

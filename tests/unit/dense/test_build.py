@@ -36,6 +36,16 @@ def stored(home):
     }
 
 
+def cut_off_at(call):
+    """What an encoder does at each call: at this one it is interrupted."""
+
+    def act(number):
+        if number == call:
+            raise KeyboardInterrupt
+
+    return act
+
+
 @pytest.fixture
 def embedded(home, tree):
     home.build(write_tree(tree, FILES))
@@ -90,12 +100,7 @@ def test_a_run_that_is_cut_off_goes_on_from_its_last_flush(home, tree, monkeypat
     monkeypatch.setattr(module, "BATCH", 2)
     monkeypatch.setattr(cache, "FLUSH_SECONDS", 0.0)
     home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\n{'word ' * number}\n" for number in range(12)}))
-
-    def cut_off(number):
-        if number == 4:
-            raise KeyboardInterrupt
-
-    first, second = FakeEncoder(act=cut_off), FakeEncoder()
+    first, second = FakeEncoder(act=cut_off_at(4)), FakeEncoder()
     with pytest.raises(KeyboardInterrupt):
         embed(home, first)
     assert home.state("chunk_embeddings").state == "missing"
@@ -146,13 +151,8 @@ def test_a_damaged_segment_is_embedded_again(home, tree, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 2)
     monkeypatch.setattr(cache, "FLUSH_SECONDS", 0.0)
     home.build(write_tree(tree, {f"{number}.md": f"# T{number}\n\ntext\n" for number in range(6)}))
-
-    def cut_off(number):
-        if number == 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        embed(home, FakeEncoder(act=cut_off))
+        embed(home, FakeEncoder(act=cut_off_at(3)))
     segment = next(place(home).segments.glob("*.parquet"))
     segment.write_bytes(segment.read_bytes()[:-20])
     assert embed(home, FakeEncoder()).embedded == 4
