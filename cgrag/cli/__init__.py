@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from cgrag.cli import doctor, evaluate, graph, ledger, llm, neo4j, plan, questions, run, search, status, ui
+from cgrag.cli import answer, doctor, evaluate, graph, ledger, llm, neo4j, plan, questions, run, search, status, ui
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -19,8 +19,10 @@ app.command("status")(status.status)
 app.command("plan")(plan.plan)
 app.command("search")(search.search)
 app.command("graph")(graph.graph)
+app.command("answer")(answer.answer)
 app.command("evaluate")(evaluate.evaluate)
 app.command("search-dataset")(evaluate.search_dataset)
+app.command("answer-dataset")(answer.answer_dataset)
 app.add_typer(questions.app, name="questions")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(llm.app, name="llm")
