@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipelines.answer.answer import Answer
-    from pipelines.answer.answerer import AnswerMode
+    from pipelines.answer.answerer import Answerer, AnswerMode
     from pipelines.evaluate.evaluation import Evaluation
     from pipelines.graph.look_up import Store
     from pipelines.graph.traversal import Traversal
@@ -45,6 +45,7 @@ class Corpus:
             self.settings = self.settings.model_copy(update={"home": Path(home).expanduser().absolute()})
         self._index: LexicalIndex | None = None
         self._rankers: dict[Mode, Ranker] = {}
+        self._answerers: dict[tuple[int, AnswerMode], Answerer] = {}
         self._graph: tuple[tuple[str, str, str, Mode], GraphSearch] | None = None
 
     @property
@@ -91,7 +92,9 @@ class Corpus:
         """
         from pipelines.answer.answerer import Answerer
 
-        with Answerer(self.settings, k, mode) as answerer:
+        if (k, mode) not in self._answerers:
+            self._answerers[k, mode] = Answerer(self.settings, k, mode)
+        with self._answerers[k, mode] as answerer:
             return answerer.answer(question, ask=model)
 
     def graph(self, *, all_origins: bool = False, store: Store = "duckdb") -> Traversal[Any, Any]:

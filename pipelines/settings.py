@@ -135,8 +135,8 @@ class AnswerSettings(BaseModel):
     """A template of one's own, with $sources and $question; pipelines/answer/prompt.txt shows the form."""
     tokens: int = Field(3000, ge=300)
     """Of the sources in a prompt, at most; fewer where the server's context is smaller."""
-    evidence: float = Field(0.6, ge=0, le=1)
-    """The share of a question's words, by weight, that a source must have before a model is asked; 0 always asks."""
+    evidence: float = Field(0.65, ge=0, le=1)
+    """How much of a question a source must have, by words or meaning, before a model is asked; 0 always asks."""
 
 
 class ServeSettings(BaseModel):

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from pipelines.settings import PROJECT
 from tests.support import Cli, Home, Said, run_command
+
+hypothesis.settings.register_profile("project", deadline=None)  # how long an example takes is no test's business
+hypothesis.settings.load_profile("project")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,7 +19,7 @@ HowToAnswer = Annotated[
     str, typer.Option("--mode", help="auto: the best retriever built, and the graph; naive: the retriever alone.")
 ]
 NoModel = Annotated[bool, typer.Option("--no-model", help="Ask no model: the graph's answers, and sources.")]
-_SHOWN = 20
+_SHOWN, _SHOWN_FAILED = 20, 5
 _ENDS = ("exit", "quit", "/exit", "/quit")
 
 
@@ -91,8 +91,10 @@ def answer_dataset(
     }
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
     errors.print(f"{len(asked)} questions in {out}: {told}", markup=False)
-    for name, why in failed[:10]:
+    for name, why in failed[:_SHOWN_FAILED]:
         errors.print(f"  {plain(name)}: {plain(why)}", markup=False)
+    if len(failed) > _SHOWN_FAILED:
+        errors.print(f"  … and {len(failed) - _SHOWN_FAILED} more", markup=False)
     if json:
         print_json({"out": str(out), "questions": len(asked), **counts, **about})
     if failed:
@@ -114,6 +116,8 @@ def _converse(answerer: "Answerer", first: str | None, no_model: bool, json: boo
         _tell(found)
     if json:
         print_json({"turns": documents})
+    if any(document["missing"] for document in documents):
+        raise typer.Exit(1)
 
 
 def _questions(first: str | None) -> Iterator[str]:

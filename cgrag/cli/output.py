@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 SearchMode = Annotated[str, typer.Option("--mode", help="lexical, dense or hybrid; the last two need `make dense`.")]
 GraphStore = Annotated[str, typer.Option("--store", help="Where the graph is asked: duckdb or neo4j.")]
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True, emoji=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 _LINE_EVERY = 5.0
 
 

@@ -4,15 +4,18 @@ What needs no model is told at once; a server is leased, or an endpoint asked, f
 """
 
 import asyncio
+import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -20,7 +23,7 @@ from pipelines.answer.answer import Answer
 from pipelines.answer.cache import AnswerCache
 from pipelines.answer.conversation import MOST_TURNS, in_full, to_search
 from pipelines.answer.recipe import LONGEST_QUESTION, Turn, answer_recipe
-from pipelines.answer.said import NOT_IN_SOURCES, Unreadable, read
+from pipelines.answer.said import Unreadable, read
 from pipelines.answer.sources import Source
 from pipelines.corpus.spec import recorded_spec
 from pipelines.dense.encoder import model_of
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from pipelines.retrieve.graph_search import GraphSearch
     from pipelines.retrieve.search import Mode, Ranker, Result, Scored
 
+NOT_FOUND = "Not found: no source has enough of what the question says."
+"""What is said where no model is asked."""
 AnswerMode = Literal["auto", "naive"]
 """auto: the best retriever built, the router and the graph; naive: the retriever alone."""
 
@@ -48,8 +53,6 @@ class Prepared:
     key: str
     answer: Answer
     """So far: sources and evidence."""
-    asked: str
-    """The question with what it refers to."""
     results: "list[Result]"
     turns: tuple[Turn, ...]
 
@@ -73,7 +76,7 @@ class Answerer:
         self._layout = Layout(settings.home)
         self._recipe = answer_recipe(settings)
         self._generation = generation_of(settings)
-        self._cache = AnswerCache(self._layout.answers, self._generation)
+        self._cache = AnswerCache(self._layout.answers)
         self._client, self._leases = client, ExitStack()
         self._urls: Sequence[str] = settings.llm_urls
 
@@ -84,6 +87,7 @@ class Answerer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leases.close()
+        self._urls = self._settings.llm_urls
 
     def answer(self, question: str, turns: Sequence[Turn] = (), ask: bool = True) -> Answer:
         """Return the answer to a question that may go on from earlier `turns`.
@@ -91,21 +95,13 @@ class Answerer:
         Where no model can be asked, or none is to be (`ask` false), it has the sources, and says what is missing.
         """
         prepared = self.prepare(question, turns, ask)
-        if isinstance(prepared, Answer):
-            return prepared
-        try:
-            (answer,) = asyncio.run(self._complete([prepared]))
-        except CgragError as error:
-            return prepared.answer.model_copy(update={"missing": f"{error.problem} {error.remedy}"})
-        return answer
+        return prepared if isinstance(prepared, Answer) else self._completed([prepared])[prepared.key]
 
     def answer_all(self, questions: Sequence[str], ask: bool = True) -> list[Answer]:
         """Return the answers to many questions, in their order; each is kept as soon as it is there.
 
-        A question that the model fails at has no answer, and says why; it is asked again the next time.
-
-        Raises:
-            CgragError: no model can be asked, or the server went away; what was answered until then is kept.
+        A question that the model fails at, or is not asked because the server went away, has no answer, and says why;
+        the next time it alone is asked again.
         """
         progress = self._report("Retrieving", "questions")
         found: list[Answer | Prepared] = []
@@ -115,21 +111,22 @@ class Answerer:
                 one = one.model_copy(update={"retrieved": _spans(self._results(question))})
             found.append(one)
             progress(len(found), len(questions))
-        waiting = [one for one in found if isinstance(one, Prepared)]
-        answers = iter(asyncio.run(self._complete(waiting)) if waiting else ())
-        return [one if isinstance(one, Answer) else next(answers) for one in found]
+        waiting = {one.key: one for one in found if isinstance(one, Prepared)}
+        answers = self._completed(list(waiting.values())) if waiting else {}
+        return [one if isinstance(one, Answer) else answers[one.key] for one in found]
 
     def prepare(self, question: str, turns: Sequence[Turn] = (), ask: bool = True) -> Answer | Prepared:
         """Return the answer where no model is needed for it, else what one is to be asked."""
         if not question.strip():
             raise CgragError("The question is empty.", 'Ask something:  cgrag answer "How do I enable LoRA?"')
         self._refresh()
+        question = question.encode("utf-8", "replace").decode()  # a lone surrogate is no text
         started = time.perf_counter()
         turns = tuple(turns)[-MOST_TURNS:]
         key = self._key(question, turns)
-        if ask and (kept := self._kept(key, started)):
+        if ask and (kept := self._kept(key, question, started)):
             return self._with_notes(kept)
-        asked = in_full(question, turns)
+        asked = in_full(question, turns, self._is_known)
         if (exact := self._exact(asked)) is not None:
             seconds = {"retrieve": 0.0, "expand": time.perf_counter() - started, "generate": 0.0}
             return self._with_notes(Answer(question=question, seconds=seconds).model_copy(update=exact))
@@ -143,20 +140,20 @@ class Answerer:
             return self._with_notes(answer)
         if answer.evidence < self._settings.answer.evidence or not results:
             return self._with_notes(answer.model_copy(update=self._not_found(answer)))
-        return Prepared(key, answer, asked, results, turns)
+        return Prepared(key, answer, results, turns)
 
     def _refresh(self) -> None:
         """Let go of what was opened, if it has been built anew since."""
         generation = generation_of(self._settings)
         if generation != self._generation:
-            self._generation, self._cache = generation, AnswerCache(self._layout.answers, generation)
+            self._generation = generation
             for opened in ("_index", "_ranker", "_graph"):
                 self.__dict__.pop(opened, None)
 
     def _exact(self, asked: str) -> dict[str, object] | None:
         from pipelines.answer.structure import from_graph
 
-        exact = from_graph(self._graph, asked) if self._graph else None
+        exact = from_graph(self._graph, asked, self._own_words) if self._graph else None
         if exact is None:
             return None
         rows = [asdict(edge) | {"evidence": places} for edge, places in exact.edges]
@@ -177,38 +174,41 @@ class Answerer:
     def _not_found(self, answer: Answer) -> dict[str, object]:
         least = self._settings.answer.evidence
         note = (
-            f"The nearest source has {answer.evidence:.0%} of the question's words, by weight; a model is asked from "
-            f"{least:.0%} on (CGRAG_ANSWER__EVIDENCE)."
+            f"No model was asked: by words or meaning the best source has {answer.evidence:.0%} of the question; from "
+            f"{least:.0%} on one is (CGRAG_ANSWER__EVIDENCE)."
         )
-        return {"text": NOT_IN_SOURCES, "notes": [note]}
+        return {"text": NOT_FOUND, "notes": [note]}
 
-    async def _complete(self, waiting: Sequence[Prepared]) -> list[Answer]:
+    def _completed(self, waiting: Sequence[Prepared]) -> dict[str, Answer]:
+        """Return {key: answer} of some questions, each of which says what is missing where it has none."""
+        answers: dict[str, Answer] = {}
+        try:
+            _run(self._complete(waiting, answers))
+        except CgragError as error:
+            missing = " ".join(f"{error.problem} {error.remedy}".split())
+            for one in waiting:
+                answers.setdefault(one.key, self._with_notes(one.answer.model_copy(update={"missing": missing})))
+        return answers
+
+    async def _complete(self, waiting: Sequence[Prepared], answers: dict[str, Answer]) -> None:
         """Ask the model about some questions, as many at once as the endpoints take."""
-        answers: list[Answer | None] = [None] * len(waiting)
         client = self._client() if self._client else self._connect()
         progress: Progress = self._report("Asking the model", "questions") if len(waiting) > 1 else silent
-        done = 0
         async with client:
             await client.check(self._recipe)
             places = asyncio.Semaphore(client.capacity)
 
-            async def complete(at: int) -> None:
-                nonlocal done
+            async def complete(prepared: Prepared) -> None:
                 async with places:
-                    answers[at] = await self._ask(client, waiting[at])
-                done += 1
-                progress(done, len(waiting))
+                    answers[prepared.key] = await self._ask(client, prepared)
+                progress(len(answers), len(waiting))
 
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    for at in range(len(waiting)):
-                        tasks.create_task(complete(at))
+                    for prepared in waiting:
+                        tasks.create_task(complete(prepared))
             except* CgragError as group:
-                problem = group.exceptions[0]
-                assert isinstance(problem, CgragError)
-                kept = f" {done} of {len(waiting)} are answered, and kept." if len(waiting) > 1 else ""
-                raise CgragError(f"{problem.problem}{kept}", problem.remedy) from None
-        return [answer for answer in answers if answer is not None]
+                raise group.exceptions[0] from None
 
     async def _ask(self, client: "ModelClient", prepared: Prepared) -> Answer:
         from pipelines.answer.names import unsupported
@@ -216,11 +216,12 @@ class Answerer:
 
         started = time.perf_counter()
         recipe, turns = self._recipe, prepared.turns
-        room = recipe.room(client.context, self._settings.answer.tokens, prepared.asked, turns)
+        question = prepared.answer.question
+        room = recipe.room(client.context, self._settings.answer.tokens, question, turns)
         sources = fitted(prepared.results, room)
         if not sources:
             return self._failed(prepared, f"no source fits into the {client.context:,} tokens of the server")
-        reply = await client.ask(recipe.request(prepared.asked, sources, turns).body)
+        reply = await client.ask(recipe.request(question, sources, turns).body)
         if reply.status == "connection":
             raise CgragError(
                 f"The model server went away: {reply.detail}.", "Start it, then go on with the same command."
@@ -249,21 +250,25 @@ class Answerer:
     def _failed(self, prepared: Prepared, why: str) -> Answer:
         return self._with_notes(prepared.answer.model_copy(update={"missing": f"The model did not answer: {why}."}))
 
-    def _kept(self, key: str, started: float) -> Answer | None:
+    def _kept(self, key: str, question: str, started: float) -> Answer | None:
         found = self._cache.get(key)
         try:
             answer = Answer.model_validate(found) if found else None
         except ValidationError:  # another version of this program wrote it
             return None
         seconds = {"retrieve": time.perf_counter() - started, "expand": 0.0, "generate": 0.0}
-        return answer.model_copy(update={"cached": True, "seconds": seconds}) if answer else None
+        update = {"question": question, "cached": True, "seconds": seconds}
+        return answer.model_copy(update=update) if answer else None
 
     def _key(self, question: str, turns: Sequence[Turn]) -> str:
         settings = self._settings
         normal = " ".join(unicodedata.normalize("NFKC", question).split())
         models = [part.model_dump(mode="json") for part in (settings.lexical, settings.embed)]
         answer = settings.answer.model_dump(mode="json", exclude={"prompt"})
-        return digest(normal, turns, self._recipe.key, self._k, self._mode, models, answer, self._generation)
+        has_encoder = find_spec("sentence_transformers") is not None
+        served = () if self._recipe.revision else settings.llm_urls  # a name alone is not the same model everywhere
+        asked = (normal, turns, self._recipe.key, served, self._k, self._mode)
+        return digest(*asked, models, answer, has_encoder, self._generation)
 
     def _with_notes(self, answer: Answer) -> Answer:
         """What the user should know about an answer: sources that are gone, a question that was cut."""
@@ -313,6 +318,15 @@ class Answerer:
             return None
         return GraphSearch(self._index, self._settings, ranker=self._ranker)
 
+    def _is_known(self, name: str) -> bool:
+        return self._graph is not None and bool(self._graph.graph.find(name))
+
+    @cached_property
+    def _own_words(self) -> list[str]:
+        """Words of the corpus's name."""
+        spec = recorded_spec(self._layout)
+        return re.findall(r"[a-z]+", spec.name.lower()) if spec else []
+
     @property
     def _no_graph(self) -> str:
         """Why the graph is not asked."""
@@ -342,6 +356,17 @@ class _Late:
 
     def score(self, questions: Sequence[str]) -> "Iterator[Scored]":
         return self._ranker.score(questions)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, also where a loop is running already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+    else:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(asyncio.run, work).result()
 
 
 def _spans(results: "Sequence[Result]") -> list[tuple[str, int, int]]:

@@ -1,8 +1,8 @@
 """Answers that were given: one SQLite file in a home, for any number of processes, and nothing that anybody needs.
 
-A row counts only for the generation of what it was made from; those of another are dropped with the next one written.
-A file that is damaged is put aside for a new one. What cannot be read or written just now (a full disk, a folder that
-cannot be written to) costs the answer its cache, never the answer.
+Whatever an answer was made from is in its key, so an old one is never served; the oldest go when there are many. A file
+that is damaged is removed, and made anew. What cannot be read or written just now (a full disk, a folder that cannot be
+written to) costs the answer its cache, never the answer.
 """
 
 import json
@@ -13,27 +13,28 @@ from pathlib import Path
 from typing import Any
 
 _WAIT_SECONDS = 10.0
-_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, generation TEXT NOT NULL, answer TEXT NOT NULL)"
+_KEPT = 20_000
+_TABLE = "answers_1"
+"""Another number for other columns: the program that knows them does not see those of this one."""
 
 
 class AnswerCache:
-    """Answers by key, as JSON objects, of one generation.
+    """Answers by key, as JSON objects; the last `kept` that were written.
 
     >>> import tempfile
-    >>> cache = AnswerCache(Path(tempfile.mkdtemp()) / "answers.sqlite", "generation 1")
+    >>> cache = AnswerCache(Path(tempfile.mkdtemp()) / "answers.sqlite")
     >>> cache.put("key", {"answer": "yes"}), cache.get("key"), cache.get("other")
     (None, {'answer': 'yes'}, None)
     """
 
-    def __init__(self, path: Path, generation: str) -> None:
-        self._path, self._generation = path, generation
+    def __init__(self, path: Path, kept: int = _KEPT) -> None:
+        self._path, self._most = path, kept
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the answer of a key, None where there is none that can be read."""
 
         def read(database: sqlite3.Connection) -> Any:
-            query = "SELECT answer FROM answers WHERE key = ? AND generation = ?"
-            return database.execute(query, (key, self._generation)).fetchone()
+            return database.execute(f"SELECT answer FROM {_TABLE} WHERE key = ?", (key,)).fetchone()
 
         row = self._in_database(read) if self._path.exists() else None
         try:
@@ -43,12 +44,12 @@ class AnswerCache:
         return found if isinstance(found, dict) else None
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
-        """Keep an answer; those of other generations are dropped."""
+        """Keep an answer."""
 
         def write(database: sqlite3.Connection) -> None:
-            database.execute("DELETE FROM answers WHERE generation <> ?", (self._generation,))
-            row = (key, self._generation, json.dumps(answer))
-            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", row)
+            database.execute(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?)", (key, json.dumps(answer)))
+            oldest = f"(SELECT max(rowid) FROM {_TABLE}) - ?"
+            database.execute(f"DELETE FROM {_TABLE} WHERE rowid <= {oldest}", (self._most,))
 
         self._in_database(write)
 
@@ -57,7 +58,7 @@ class AnswerCache:
         try:
             with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS)) as database, database:
                 database.execute("PRAGMA journal_mode = WAL")
-                database.execute(_TABLE)
+                database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
                 return work(database)
         except sqlite3.OperationalError:  # locked, full or read-only: the file itself may be sound
             return None

@@ -1,26 +1,33 @@
 """What a question of a conversation refers to, told without a model: the name spoken of last, and its words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipelines.answer.answer import Answer
 from pipelines.answer.names import identifiers
 from pipelines.answer.recipe import Turn
 
-_REFERS = re.compile(r"\b(it|its|they|them|their|this|that|these|those|there)\b(?!')", re.IGNORECASE)
+_REFERS = re.compile(
+    r"\b(?:(?P<owned>its|their)|it|they|them"
+    r"|(?:this|that|these|those)(?: (?:function|method|class|module|file|symbol|one)s?)?(?=\s*(?:[?.,;!]|$)))\b(?!')",
+    re.IGNORECASE,
+)
+"""What stands for a name: "it", and "that" where it ends a clause; "that" is mostly another word."""
 _CITES = re.compile(r" ?(?:\[\d+\])+")
-_OWNED = ("its", "their")
 _FEW_TERMS = 3
+_LONGEST = 1_000
 MOST_TURNS = 3
 """Of the conversation, that a model is shown."""
 
 
-def in_full(question: str, turns: Sequence[Turn]) -> str:
-    """Return a question with the name it refers to in place of its first pronoun, if it names nothing itself.
+def in_full(question: str, turns: Sequence[Turn], is_known: Callable[[str], bool]) -> str:
+    """Return a question with a name in place of its first pronoun, if it names nothing itself.
 
-    >>> in_full("Who calls it?", [Turn("What does `Engine.step` do?", "It runs the loop.")])
+    It is the name that the last question with one was about, else the first of its answer; only a known one counts.
+
+    >>> in_full("Who calls it?", [Turn("What does `Engine.step` do?", "It runs `loop`.")], lambda name: True)
     'Who calls `Engine.step`?'
-    >>> in_full("And its subclasses?", [Turn("What is `Engine`?", "A class.")])
+    >>> in_full("And its subclasses?", [Turn("What is the engine?", "`Engine` is a class.")], lambda name: True)
     "And `Engine`'s subclasses?"
     """
     pronoun = _REFERS.search(question)
@@ -28,8 +35,9 @@ def in_full(question: str, turns: Sequence[Turn]) -> str:
         return question
     for turn in reversed(turns):
         for text in turn:
-            for name in identifiers(text)[:1]:
-                put = f"`{name}`" + ("'s" if pronoun[0].lower() in _OWNED else "")
+            named = [name for name in identifiers(text) if is_known(name)]
+            if named:
+                put = f"`{named[0]}`" + ("'s" if pronoun["owned"] else "")
                 return question[: pronoun.start()] + put + question[pronoun.end() :]
     return question
 
@@ -56,4 +64,5 @@ def turn_of(answer: Answer) -> Turn:
     >>> turn_of(Answer(question="How?", text="So. [1]\\nAnd so. [1][2]")).answer
     'So.\\nAnd so.'
     """
-    return Turn(answer.question, _CITES.sub("", answer.text) or "I do not know.")
+    said = _CITES.sub("", answer.text) or "I do not know."
+    return Turn(answer.question[:_LONGEST], said[:_LONGEST])

@@ -12,20 +12,20 @@ _BEST = 3
 
 
 def evidence(index: LexicalIndex, question: str, results: Sequence[Result]) -> float:
-    """Return the share of a question's words, by weight, that the best of the first three results has; 0 to 1.
+    """Return how much of a question the best of the first three results has, from 0 to 1: by its words, or its meaning.
 
-    A term's weight is its inverse document frequency, log(1 + (N - n + 0.5) / (n + 0.5)) of n in N chunks (BM25's), so
-    that a rare word that no source has counts most against them. No vectors: how high a cosine is high enough differs
-    from model to model.
+    By words, it is the share of the question's terms, each weighted by its inverse document frequency, log(1 + (N - n +
+    0.5) / (n + 0.5)) of n in N chunks (BM25's): a rare word that no source has counts most against them. By meaning, it
+    is the cosine, where vectors were asked. The higher of the two counts: a mistyped word has no share in any source.
     """
+    best = results[:_BEST]
     asked = query_terms(question)
     documents = np.diff(index.chunks.scores["indptr"])
     numbers = [index.chunks.vocab_dict.get(term) for term in asked]
     counts = np.array([0 if number is None else documents[number] for number in numbers], dtype=np.float64)
     weights = np.log1p((len(index) - counts + 0.5) / (counts + 0.5))
-    total = float(weights.sum())
-    if not total:
-        return 0.0
     weight_of = dict(zip(asked, weights.tolist(), strict=True))
-    held = [{term for word in words(f"{r.path} {r.text}") for term in terms(word)} for r in results[:_BEST]]
-    return max((sum(weight for term, weight in weight_of.items() if term in have) for have in held), default=0) / total
+    held = [{term for word in words(f"{result.path} {result.text}") for term in terms(word)} for result in best]
+    most = max((sum(weight for term, weight in weight_of.items() if term in have) for have in held), default=0.0)
+    share = most / float(weights.sum()) if asked else 0.0
+    return max(share, *(result.cosine for result in best), 0.0)

@@ -25,10 +25,19 @@ def identifiers(text: str) -> list[str]:
 def unsupported(answer: str, texts: Iterable[str]) -> list[str]:
     """Return the identifiers of an answer that stand in none of some texts.
 
-    A dotted one stands in a text where each of its parts does.
+    A dotted one stands in a text where each of its parts does. What is told from a word by its capitals alone may be
+    written otherwise there: OpenAI, openai.
 
     >>> unsupported("`Engine.run` calls load_model with --eager.", ["class Engine:  def run(self): load_model()"])
     ['--eager']
     """
     there = {word for text in texts for word in _FIELD.findall(text)}
-    return [name for name in identifiers(answer) if not all(part in there for part in _FIELD.findall(name))]
+    folded = {word.casefold() for word in there}
+    quoted = {name for part in _QUOTED.findall(answer) for name in _NAME.findall(part)}
+
+    def stands(name: str) -> bool:
+        if name not in quoted and name.isalnum():
+            return name.casefold() in folded
+        return all(part in there for part in _FIELD.findall(name))
+
+    return [name for name in identifiers(answer) if not stands(name)]

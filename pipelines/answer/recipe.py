@@ -54,19 +54,22 @@ class AnswerRecipe:
         """What stands before the sources: the same for all questions."""
         return Template(self.prompt.partition("$sources")[0]).substitute().strip("\n")
 
+    @cached_property
+    def _rest(self) -> str:
+        return "$sources" + self.prompt.partition("$sources")[2].rstrip("\n")
+
     def request(self, question: str, sources: Sequence[Source], turns: Sequence[Turn] = ()) -> Request:
         """Return the request; question and sources stand in it as they are, whatever braces or dollars they have."""
-        shown = "\n\n".join("\n".join((source.head, source.text.strip("\n"))) for source in sources)
-        rest = "$sources" + self.prompt.partition("$sources")[2].rstrip("\n")
-        asked = Template(rest).substitute(sources=f"Sources:\n\n{shown}\n", question=question[:LONGEST_QUESTION])
+        shown = "\n\n".join(source.shown for source in sources)
+        asked = Template(self._rest).substitute(sources=f"Sources:\n\n{shown}\n", question=question[:LONGEST_QUESTION])
         return self._request(asked, grammar_of(len(sources)), turns)
 
     def room(self, context: int | None, tokens: int, question: str, turns: Sequence[Turn] = ()) -> int:
         """Return how many tokens of sources fit: at most `tokens`, and no more than a server's context leaves."""
         if context is None:
             return tokens
-        rest = [self.system, question[:LONGEST_QUESTION], *(part for turn in turns for part in turn), " " * 400]
-        return min(tokens, context - self.max_tokens - sum(len(part.encode()) for part in rest) // BYTES_PER_TOKEN)
+        rest = [self.system, self._rest, question[:LONGEST_QUESTION], *(part for turn in turns for part in turn)]
+        return min(tokens, context - self.max_tokens - sum(map(_tokens, rest)))
 
     def canary(self) -> Request:
         """Return a request whose answer only a server that binds to the grammar can give."""
@@ -82,6 +85,10 @@ class AnswerRecipe:
             messages += [{"role": "user", "content": turn.question}, {"role": "assistant", "content": turn.answer}]
         messages.append({"role": "user", "content": asked})
         return Request(digest(self.key, messages, grammar), self.model, messages, grammar, self.max_tokens)
+
+
+def _tokens(text: str) -> int:
+    return len(text.encode()) // BYTES_PER_TOKEN + 10  # and the marks of a message around it
 
 
 def answer_recipe(settings: Settings) -> AnswerRecipe:

@@ -64,8 +64,8 @@ def read(content: str, sources: int, cut: bool = False) -> Said:
     if content.strip() == NOT_IN_SOURCES:
         return Said(NOT_IN_SOURCES, ())
     lines, cites = list[str](), set[int]()
-    for line in content.strip().splitlines():
-        match = _LINE.fullmatch(line.strip())
+    for line in content.strip().split("\n"):  # str.splitlines ends a line at what the grammar lets into a word
+        match = _LINE.fullmatch(" ".join(line.split()))
         if match is None:
             if cut and lines:
                 break

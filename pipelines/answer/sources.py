@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipelines.chunking.lines import Lines
+
 if TYPE_CHECKING:
     from pipelines.retrieve.search import Result
 
@@ -33,6 +35,12 @@ class Source:
     def head(self) -> str:
         return f"[{self.n}] {self.path}:{self.start_line}-{self.end_line}"
 
+    @property
+    def shown(self) -> str:
+        """As a model is shown it: only heads begin a line, and no mark of a chat's own is left whole."""
+        lines = self.text.strip("\n").replace("<|", "< |").split("\n")
+        return "\n".join([self.head, *(f" {line}" for line in lines)])
+
     def row(self) -> dict[str, Any]:
         """All but the text."""
         row = asdict(self)
@@ -51,24 +59,28 @@ def fitted(results: "Sequence[Result]", tokens: int) -> list[Source]:
         if text != result.text and len(text) < _LEAST:
             break
         found.append(_source(result, len(found) + 1, text))
-        left -= len(text.encode())
+        left -= len(_indented(text))
     return found
 
 
 def _source(result: "Result", n: int, text: str) -> Source:
     cut = len(result.text) - len(text)
-    last = result.end_line if not cut else result.start_line + max(len(text.splitlines()) - 1, 0)
+    last = result.end_line if not cut else result.start_line + max(len(Lines(text)) - 1, 0)
     return Source(n, result.path, result.start_line, last, result.part.name, result.start, result.end - cut, text)
 
 
 def _first_lines(text: str, most: int) -> str:
-    """The beginning of a text, of at most so many bytes, up to the end of a line where there is one.
+    """The beginning of a text, of at most so many bytes as it is shown, up to the end of a line where there is one.
 
-    >>> _first_lines("one\\ntwo\\nthree", 9), _first_lines("one", 9), _first_lines("eleven", 3)
+    >>> _first_lines("one\\ntwo\\nthree", 11), _first_lines("one", 9), _first_lines("eleven", 3)
     ('one\\ntwo\\n', 'one', 'ele')
     """
-    data = text.encode()
+    data = _indented(text)
     if len(data) <= most:
         return text
-    begin = data[: max(most, 0)].decode("utf-8", "ignore")
+    begin = data[: max(most, 0)].decode("utf-8", "ignore").replace("\n ", "\n")
     return begin[: begin.rfind("\n") + 1] or begin
+
+
+def _indented(text: str) -> bytes:
+    return text.replace("\n", "\n ").encode()

@@ -1,9 +1,10 @@
-"""Structural questions answered from typed edges alone: exactly the rows of `cgrag graph`, and no model."""
+"""Structural questions answered from typed edges alone: the rows of `cgrag graph`, and no model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.answer.plain import is_plain
 from pipelines.answer.sources import Source
 from pipelines.graph.traversal import Direction, Edge, Entity
 from pipelines.retrieve.graph_search import GraphSearch
@@ -20,18 +21,26 @@ _EDGES: dict[str, tuple[str, Direction]] = {
 }
 """Questions that one relation answers; the others need a walk of several."""
 _SAYS = {
-    "callers": ("is called by", "nothing in the corpus calls"),
-    "callees": ("calls", "no call of the corpus's own code is known in"),
-    "bases": ("inherits from", "no class of the corpus is a base of"),
-    "subclasses": ("is a base of", "no class of the corpus inherits from"),
-    "importers": ("is imported by", "nothing in the corpus imports"),
-    "imports": ("imports", "nothing of the corpus is imported by"),
-    "inherited": ("inherits", ""),
-    "base_callees": ("calls, in a base,", ""),
-    "base_callers": ("is, in a base, called by", ""),
-    "tests": ("is tested by", ""),
-    "overrides": ("is overridden by", ""),
-    "overridden": ("overrides", ""),
+    "callers": "is called by",
+    "callees": "calls",
+    "bases": "inherits from",
+    "subclasses": "is a base of",
+    "importers": "is imported by",
+    "imports": "imports",
+    "inherited": "inherits",
+    "base_callees": "calls, as a base has it,",
+    "base_callers": "is called, as a base has it, by",
+    "tests": "is tested by",
+    "overrides": "is overridden by",
+    "overridden": "overrides",
+}
+_LACKS = {
+    "callers": "no call is resolved to {}: calls through untyped objects and by names made at run time are not",
+    "callees": "no call in {} is resolved to code of this corpus",
+    "bases": "no base of {} is code of this corpus",
+    "subclasses": "no class of this corpus inherits from {}",
+    "importers": "no module of this corpus imports {}",
+    "imports": "{} imports nothing of this corpus",
 }
 _NAMED = 5
 """Rows that the text names; the sources have all of them."""
@@ -39,7 +48,10 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Exact:
-    """An answer from the graph: its text, a source for each row, and the edges where one relation answers."""
+    """An answer from the graph: its text, a source for each row, and the edges where one relation answers.
+
+    Where `found` is false, the sources are the definitions of what is asked about.
+    """
 
     text: str
     found: bool
@@ -48,39 +60,41 @@ class Exact:
     """With their places."""
 
 
-def from_graph(graph: GraphSearch, question: str) -> Exact | None:
-    """Return what the graph answers to a question that names a symbol and asks for structure; None for any other."""
+def from_graph(graph: GraphSearch, question: str, others: Collection[str] = ()) -> Exact | None:
+    """Return what the graph answers to a question for one relation of a symbol that it names; None for any other.
+
+    One relation answers by its edges alone, unless a walk from the same symbol finds more: a class calls what its
+    methods call. `others` are words that a question may have beside, such as the name of the corpus.
+    """
     route = graph.route(question)
-    if route is None or route.relation == "definition":
+    if route is None or not is_plain(question, route, others):
         return None
-    if route.relation in _EDGES and not route.indirect:
-        exact = _of_edges(graph, route)
-        if exact is not None:
-            return exact
     structure = graph.structure(question)
-    return _of_steps(structure) if structure else None
-
-
-def _of_edges(graph: GraphSearch, route: Route) -> Exact | None:
+    if route.relation not in _EDGES or route.indirect:
+        return _of_steps(structure) if structure else None
+    matches = graph.graph.find(route.names[0].removesuffix("()"))
+    if route.relation == "imports":  # it is the module around a symbol that imports
+        matches = [module for path in sorted({match.path for match in matches}) for module in graph.graph.find(path)]
     relation, direction = _EDGES[route.relation]
-    name = route.names[0].removesuffix("()")
-    matches = graph.graph.find(name)
-    if route.relation == "imports" and any(match.type != "Module" for match in matches):
-        return None  # it is the module around it that imports
     edges = graph.graph.edges([match.id for match in matches], [relation], direction)
-    if not matches:
-        return None
+    ends = {_outermost(edge.source if direction == "in" else edge.target) for edge in edges}
+    if structure and not {_outermost(step.symbol.id) for step in structure.found} <= ends:
+        return _of_steps(structure)
     if not edges:
-        about = "; what is called by a name made at run time cannot be seen" if relation == "CALLS" else ""
-        text = f"As far as the code says it, {_SAYS[route.relation][1]} `{name}`{about}."
-        return Exact(text, False, [_of_entity(n, match) for n, match in enumerate(matches, 1)], [])
+        return _nothing(route, matches) if matches else None
+    return _of_edges(graph, route, matches, edges)
+
+
+def _of_edges(graph: GraphSearch, route: Route, matches: Sequence[Entity], edges: Sequence[Edge]) -> Exact:
+    _, direction = _EDGES[route.relation]
     places = graph.graph.evidence(edges)
     sources = []
     for n, (edge, found) in enumerate(zip(edges, places, strict=True), 1):
         end = edge.source if direction == "in" else edge.target
         path, line = (found[0]["path"], found[0]["start_line"]) if found else (end.partition("::")[0], 1)
         sources.append(Source(n, path, line, line, end, cited=True))
-    return Exact(_told(name, route, sources), True, sources, list(zip(edges, places, strict=True)))
+    told = _told(route, [f"{match.path}:{match.start_line}" for match in matches], sources)
+    return Exact(told, True, sources, list(zip(edges, places, strict=True)))
 
 
 def _of_steps(structure: Structure) -> Exact:
@@ -89,19 +103,31 @@ def _of_steps(structure: Structure) -> Exact:
         symbol = step.symbol
         line = symbol.start_line
         sources.append(Source(n, symbol.path, line, line, symbol.id, symbol.start, symbol.end, cited=True))
-    return Exact(_told(structure.route.names[0], structure.route, sources), True, sources, [])
+    places = [f"{symbol.path}:{symbol.start_line}" for symbol in structure.starts]
+    return Exact(_told(structure.route, places, sources), True, sources, [])
 
 
-def _told(name: str, route: Route, sources: Sequence[Source]) -> str:
-    says = _SAYS[route.relation][0] + (", by way of another" if route.indirect else "")
+def _nothing(route: Route, matches: Sequence[Entity]) -> Exact:
+    sources = [
+        Source(n, match.path, match.start_line, match.end_line, match.id, match.start, match.end)
+        for n, match in enumerate(matches, 1)
+    ]
+    about = _LACKS[route.relation].format(f"`{route.names[0]}`")
+    return Exact(f"Not known: {about}.", False, sources, [])
+
+
+def _told(route: Route, places: Sequence[str], sources: Sequence[Source]) -> str:
+    name, says = ".".join(route.names), _SAYS[route.relation] + (", by way of another," if route.indirect else "")
+    subject = f"The module of `{name}`" if route.relation == "imports" and "/" not in name else f"`{name}`"
+    where = places[0] if len(places) == 1 else f"{len(places)} definitions"
     shown = [f"`{source.name.rpartition('::')[2]}` [{source.n}]" for source in sources[:_NAMED]]
     more = len(sources) - len(shown)
     files = len({source.path for source in sources})
     size = f"{len(sources)} in {files} file{'s' * (files != 1)}"
     rest = f" and {more} more" if more else ""
-    return f"`{name}` {says} {', '.join(shown)}{rest} ({size})."
+    return f"{subject} ({where}) {says} {', '.join(shown)}{rest}: {size}."
 
 
-def _of_entity(n: int, entity: Entity) -> Source:
-    lines = (entity.start_line, entity.end_line)
-    return Source(n, entity.path, *lines, entity.id, entity.start, entity.end, cited=True)
+def _outermost(id: str) -> str:
+    """The function that a nested one is a part of."""
+    return id.partition(".<locals>.")[0]

@@ -120,7 +120,7 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], kind: Literal["document", "query"]) -> Vectors:
         """Return the vectors of texts; a query and a document each get the model's own prompt, if it has one."""
-        cut = [text[:_LONGEST] for text in texts]
+        cut = [text[:_LONGEST].encode("utf-8", "replace").decode() for text in texts]  # no tokenizer takes a surrogate
         try:
             return unit_length(self._encoded(cut, kind))
         except RuntimeError as error:

@@ -40,6 +40,8 @@ class Result:
     why: str
     part: Part
     text: str
+    cosine: float = 0.0
+    """How like the question its most similar unit is; 0 where vectors were not asked."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ def _result(ranker: Ranker, rank: int, number: int, scored: Scored) -> Result:
         why="; ".join(reasons) or "its path or headings have words of the question",
         part=near.part if near and (ranker.mode == "dense" or not shared) else _best_part(row, matches),
         text=row["text"],
+        cosine=near.cosine if near else 0.0,
     )
 
 

@@ -53,12 +53,8 @@ def citations(told: Console, settings: Settings, questions: Sequence[Question]) 
     with shown_progress() as report, Answerer(settings, report=report) as answerer:
         answers = answerer.answer_all([question.text for question in questions])
     rows: dict[str, list[float]] = {"cited": [], "the first source": [], "any source": []}
-    given = cited = 0
     for question, answer in zip(questions, answers, strict=True):
-        numbers = {source.n for source in answer.sources}
         cites = [source for source in answer.sources if source.cited]
-        cited += len(cites)
-        given += sum(source.n in numbers for source in cites)
         for name, sources in (
             ("cited", cites),
             ("the first source", answer.sources[:1]),
@@ -68,7 +64,8 @@ def citations(told: Console, settings: Settings, questions: Sequence[Question]) 
             rows[name].append(float(any(overlap(span, true) for span in spans for true in question.sources)))
     by = {name: sum(answer.by == name for answer in answers) for name in ("model", "graph", "nobody")}
     told.print(f"{len(answers)} questions: {by}; failed: {sum(bool(answer.missing) for answer in answers)}")
-    told.print(f"citations of given sources: {given} of {cited}")
+    refused = [answer.missing for answer in answers if "cannot be used" in answer.missing]
+    told.print(f"answers refused for what they cite: {len(refused)}")
     told.print(f"answers with a name that no cited source has: {sum(bool(a.unsupported) for a in answers)}")
     table = Table("overlaps the true span", "share", "95 %")
     low, high = intervals(np.array(list(rows.values())).T)

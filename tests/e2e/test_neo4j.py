@@ -52,9 +52,7 @@ def graphs(draw):
     return entities, edges, mentions, chunks
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(graphs(), st.sampled_from([None, ["parse", "link"]]), st.sampled_from(["in", "out", "both"]), st.integers(0, 3))
 def test_any_graph_after_any_other_has_the_same_rows_and_walks(graph, written, origins, direction, hops):
     graph.home.write(*written)

@@ -11,7 +11,7 @@ from pipelines.settings import PROJECT, load_settings
 KEYS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=300)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(KEYS, KEYS)
 def test_every_key_has_a_short_plain_file_name_of_its_own(first, second):
     assert (file_name(first) == file_name(second)) == (first == second)

@@ -140,7 +140,7 @@ def table(rows):
     return pa.Table.from_pylist(rows, schema=SKIPPED)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(CELLS, max_size=6), st.randoms())
 def test_the_row_hash_does_not_know_the_order_of_rows(rows, random):
     turned = list(rows)
@@ -148,7 +148,7 @@ def test_the_row_hash_does_not_know_the_order_of_rows(rows, random):
     assert row_hash(table(rows)) == row_hash(table(turned))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(CELLS, max_size=4), st.lists(CELLS, max_size=4))
 def test_the_row_hash_knows_every_value_and_every_repeat(first, second):
     def key(row):

@@ -1,12 +1,15 @@
 """Answers from a model: cached while nothing has changed, cited, and never invented where there is none."""
 
+import asyncio
+
 import pytest
 
+from pipelines.answer.answerer import NOT_FOUND
 from pipelines.answer.recipe import Turn
 from pipelines.answer.said import NOT_IN_SOURCES
 from pipelines.errors import CgragError
 from pipelines.tables import read_json, write_json
-from tests.fake_model import SAID
+from tests.fake_model import SAID, FakeModel
 from tests.unit.answer.conftest import QUESTION
 
 
@@ -24,6 +27,7 @@ def test_the_second_time_it_comes_from_the_cache(asked, fake):
     first, second = asked.answer(), asked.answer(f"  {QUESTION.replace(' ', '  ')} ")
     assert second.cached
     assert second.stored() | {"question": QUESTION} == first.stored()
+    assert second.question != QUESTION  # it is as this one was asked
     assert fake.requests == 1
 
 
@@ -92,7 +96,7 @@ def test_the_model_may_say_that_the_sources_lack_it(asked, fake):
 )
 def test_what_no_source_has_words_of_is_not_asked(asked, fake, question):
     answer = asked.answer(question)
-    assert (answer.text, answer.found, answer.by, answer.missing) == (NOT_IN_SOURCES, False, "nobody", "")
+    assert (answer.text, answer.found, answer.by, answer.missing) == (NOT_FOUND, False, "nobody", "")
     assert "CGRAG_ANSWER__EVIDENCE" in answer.notes[0]
     assert fake.requests == 0
 
@@ -216,16 +220,46 @@ def test_of_many_questions_each_is_kept_and_a_failed_one_is_asked_again(asked, f
     assert fake.asked == {questions[0]: 1, questions[1]: 2}
 
 
+def test_a_question_that_a_file_has_twice_is_asked_once(asked, fake):
+    with asked.answerer() as answerer:
+        found = answerer.answer_all([QUESTION, "What does prefix caching keep?", f"{QUESTION} "])
+    assert [answer.text for answer in found] == [SAID] * 3
+    assert fake.requests == 2
+
+
 def test_a_server_that_goes_away_in_the_middle_loses_no_answer(asked, fake):
     asked.change(extract={"model": "fake-model", "backoff": 0, "retries": 0, "in_flight": 1})
     questions = [f"How do I enable LoRA adapters {n}?" for n in range(6)]
     fake.act = lambda question: {"close": True} if fake.requests > 3 else None
-    with asked.answerer() as answerer, pytest.raises(CgragError, match="went away") as error:
-        answerer.answer_all(questions)
-    assert "3 of 6 are answered, and kept" in error.value.problem
+    with asked.answerer() as answerer:
+        found = answerer.answer_all(questions)
+    assert [answer.text for answer in found] == [SAID] * 3 + [""] * 3
+    assert all("went away" in answer.missing and answer.sources for answer in found[3:])
     fake.act = lambda question: None
     before = fake.requests
     with asked.answerer() as answerer:
         found = answerer.answer_all(questions)
     assert fake.requests == before + 3
     assert [answer.text for answer in found] == [SAID] * 6
+
+
+def test_another_server_of_the_same_model_name_is_another_model(asked, fake):
+    asked.answer()
+    with FakeModel() as other:
+        asked.change(llm_urls=[other.url])
+        assert not asked.answer().cached
+        assert other.requests == 1
+
+
+@pytest.mark.parametrize("question", ["enable LoRA adapters \udcff", "enable LoRA \ud800adapters\x00"])
+def test_what_is_no_text_is_replaced(asked, fake, question):
+    answer = asked.answer(question)
+    assert (answer.by, answer.text) == ("model", SAID)
+    assert answer.question.isprintable() or "\x00" in answer.question
+
+
+def test_it_answers_where_a_loop_is_running(asked):
+    async def cell():
+        return asked.answer()
+
+    assert asyncio.run(cell()).text == SAID

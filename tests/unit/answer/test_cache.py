@@ -15,22 +15,33 @@ def file(tmp_path):
     return tmp_path / "answers.sqlite"
 
 
-def test_an_answer_is_there_again_in_another_process_of_the_same_generation(file):
-    AnswerCache(file, "g").put("key", ANSWER)
-    assert AnswerCache(file, "g").get("key") == ANSWER
-    assert AnswerCache(file, "g").get("other") is None
+def test_an_answer_is_there_again_in_another_process(file):
+    AnswerCache(file).put("key", ANSWER)
+    assert AnswerCache(file).get("key") == ANSWER
+    assert AnswerCache(file).get("other") is None
 
 
-def test_an_answer_of_another_generation_is_not_served_and_goes_with_the_next(file):
-    AnswerCache(file, "old").put("key", ANSWER)
-    assert AnswerCache(file, "new").get("key") is None
-    AnswerCache(file, "new").put("other", ANSWER)
-    assert AnswerCache(file, "old").get("key") is None
+def test_of_many_answers_the_last_are_kept(file):
+    cache = AnswerCache(file, kept=3)
+    for name in ("a", "b", "a", "c", "d"):
+        cache.put(name, ANSWER)
+    assert [bool(cache.get(name)) for name in "abcd"] == [True, False, True, True]
+
+
+def test_a_file_of_another_version_of_the_program_does_not_stop_this_one(file):
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE answers (key TEXT, generation TEXT)")
+        database.execute("INSERT INTO answers VALUES ('key', 'g')")
+    database.close()
+    cache = AnswerCache(file)
+    assert cache.get("key") is None
+    cache.put("key", ANSWER)
+    assert cache.get("key") == ANSWER
 
 
 @pytest.mark.parametrize("damage", [b"no database at all" * 99, b"", None])
 def test_a_damaged_file_is_built_anew(file, damage):
-    cache = AnswerCache(file, "g")
+    cache = AnswerCache(file)
     cache.put("key", ANSWER)
     if damage is None:  # the header is whole, the pages are not
         with sqlite3.connect(file) as database:
@@ -44,26 +55,26 @@ def test_a_damaged_file_is_built_anew(file, damage):
     assert cache.get("key") is None
     cache.put("key", ANSWER)
     cache.put("key", ANSWER)
-    assert AnswerCache(file, "g").get("key") == ANSWER
+    assert AnswerCache(file).get("key") == ANSWER
 
 
 def test_a_row_that_is_no_answer_is_no_answer(file):
-    cache = AnswerCache(file, "g")
+    cache = AnswerCache(file)
     cache.put("key", ANSWER)
     with sqlite3.connect(file) as database:
-        database.execute("UPDATE answers SET answer = '[1'")
+        database.execute("UPDATE answers_1 SET answer = '[1'")
     database.close()
     assert cache.get("key") is None
 
 
 def test_a_folder_that_cannot_hold_it_costs_the_cache_only(tmp_path):
-    cache = AnswerCache(tmp_path / "nowhere" / "answers.sqlite", "g")
+    cache = AnswerCache(tmp_path / "nowhere" / "answers.sqlite")
     cache.put("key", ANSWER)
     assert cache.get("key") is None
 
 
 def _write(file, name):
-    cache = AnswerCache(file, "g")
+    cache = AnswerCache(file)
     for n in range(20):
         cache.put(f"{name}-{n}", {"n": n})
 
@@ -75,5 +86,5 @@ def test_processes_write_at_once_and_nothing_is_lost(file):
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    cache = AnswerCache(file, "g")
+    cache = AnswerCache(file)
     assert all(cache.get(f"{name}-{n}") == {"n": n} for name in "abcd" for n in range(20))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipelines.answer.said import NOT_IN_SOURCES
+from pipelines.answer.answerer import NOT_FOUND
 from tests.fake_model import MODEL, SAID
 from tests.unit.answer.conftest import QUESTION
 
@@ -65,7 +65,7 @@ def test_a_missing_model_is_said_after_the_sources_and_the_exit_is_one(ask, fake
 
 def test_what_no_source_has_is_said(ask):
     said = ask("answer", "Which river flows through Vienna?")
-    assert (said.code, said.out.splitlines()[0]) == (0, NOT_IN_SOURCES)
+    assert (said.code, said.out.splitlines()[0]) == (0, NOT_FOUND)
     assert "CGRAG_ANSWER__EVIDENCE" in said.err
 
 
@@ -102,8 +102,8 @@ def test_a_question_may_come_from_a_pipe(ask, fake):
 def test_a_conversation_goes_on_until_it_is_ended(ask, fake):
     said = ask("answer", "--chat", stdin=b"What does `Till.check` call?\n\nAnd who calls it?\nexit\nHow?\n")
     assert said.code == 0
-    assert "`Till.check` calls `weigh` [1]" in said.out
-    assert "nothing in the corpus calls `Till.check`" in said.out
+    assert "`Till.check` (shop/till.py:5) calls `weigh` [1]" in said.out
+    assert "no call is resolved to `Till.check`" in said.out
     assert fake.requests == 0
 
 
@@ -114,6 +114,13 @@ def test_a_conversation_with_a_model_has_cited_turns(ask, fake):
     assert all(turn["sources"][0]["cited"] for turn in turns)
     shown = [message["content"] for message in fake.bodies[-1]["messages"]]
     assert shown[1:3] == [QUESTION, SAID.removesuffix(" [1]")]
+
+
+def test_a_conversation_in_which_the_model_failed_exits_with_one(ask, fake):
+    fake.act = lambda question: {"status": 400}
+    said = ask("answer", QUESTION, "--chat", "--json", stdin=b"Who calls `weigh`?\n")
+    assert said.code == 1
+    assert [turn["by"] for turn in said.json["turns"]] == ["nobody", "graph"]
 
 
 @pytest.fixture
@@ -137,7 +144,7 @@ def test_a_dataset_has_an_answer_and_sources_for_each_question(ask, fake, questi
     rows = written["search_results"]
     assert [row["question_id"] for row in rows] == ["q0", "q1", "q2", "q3"]
     assert [row["answer"] for row in rows[:2]] == [SAID, SAID]
-    assert rows[3]["answer"] == NOT_IN_SOURCES
+    assert rows[3]["answer"] == NOT_FOUND
     assert "`Keeper.store` [1]" in rows[2]["answer"]
     assert rows[0]["retrieved_sources"][0]["file_path"] == "docs/lora.md"
     assert rows[2]["retrieved_sources"]
@@ -167,3 +174,14 @@ def test_a_question_that_fails_is_named_and_the_exit_is_one(ask, fake, questions
     said = ask("answer-dataset", str(questions), "--out", str(tmp_path / "out.json"))
     assert said.code == 1
     assert "q1: The model did not answer: http 400" in said.err
+
+
+def test_without_a_server_a_dataset_has_the_sources_and_the_graphs_answers(ask, fake, questions, tmp_path):
+    fake.stop()
+    out = tmp_path / "out.json"
+    said = ask("answer-dataset", str(questions), "--out", str(out))
+    assert said.code == 1
+    assert "cannot be reached" in said.err
+    rows = json.loads(out.read_text())["search_results"]
+    assert [bool(row["answer"]) for row in rows] == [False, False, True, True]
+    assert all(row["retrieved_sources"] for row in rows[:3])

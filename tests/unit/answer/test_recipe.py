@@ -42,7 +42,7 @@ def test_question_and_sources_stand_in_the_request_as_they_are(question, text):
     request = RECIPE.request(question, [Source(1, "a.md", 1, 2, "", text=text)])
     shown = request.messages[-1]["content"]
     assert shown.endswith(f"Question: {question}")
-    assert text.strip("\n") in shown
+    assert "\n".join(f" {line}" for line in text.replace("<|", "< |").strip("\n").split("\n")) in shown
     assert request.messages[0]["content"] == RECIPE.system
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.answer.said import NOT_IN_SOURCES, Said, Unreadable, grammar_of, read
@@ -29,7 +29,6 @@ def accepts(text, sources=SOURCES):
     return found.accept_string(text) and found.accept_token(256)
 
 
-@settings(deadline=None)
 @given(st.lists(sentences, min_size=1, max_size=2), st.lists(st.integers(1, SOURCES), min_size=1, max_size=3))
 def test_cited_sentences_are_let_through_and_read(said, cites):
     text = "\n".join(f"{sentence} {''.join(f'[{number}]' for number in cites)}" for sentence in said)
@@ -73,6 +72,11 @@ def test_not_in_the_sources_is_an_answer_without_citations():
 def test_no_more_sources_than_there_are_can_be_cited():
     assert accepts("It is so. [12]", 12)
     assert not accepts("It is so. [12]", 11)
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x0b", "\x0c", "\x85", "\r"])
+def test_what_other_programs_take_for_the_end_of_a_line_is_a_blank(mark):
+    assert read(f"It is{mark}so. [1]", 3) == Said("It is so. [1]", (1,))
 
 
 def test_a_citation_that_comes_twice_counts_once():

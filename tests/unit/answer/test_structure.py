@@ -41,7 +41,7 @@ def test_one_relation_is_answered_by_its_rows(asked, fake, question, name, relat
 def test_what_nothing_calls_is_said_to_be_called_by_nothing(asked, fake):
     answer = asked.answer("Who calls `lonely`?")
     assert (answer.by, answer.found, answer.edges) == ("graph", False, [])
-    assert "nothing in the corpus calls `lonely`" in answer.text
+    assert answer.text.startswith("Not known: no call is resolved to `lonely`")
     assert answer.sources[0].path == "shop/till.py"
     assert fake.requests == 0
 
@@ -54,8 +54,37 @@ def test_a_walk_of_several_relations_names_what_it_reached(asked, fake):
     assert fake.requests == 0
 
 
+def test_a_class_calls_what_its_methods_call(asked):
+    answer = asked.answer("What does `Till` call?")
+    assert "`weigh` [1]" in answer.text
+    assert answer.edges == []  # no edge begins at the class itself
+
+
 @pytest.mark.parametrize(
-    "question", ["How do I enable LoRA adapters?", "Why does `weigh` call len?", "Where is Till defined?"]
+    "question",
+    [
+        "How do I enable LoRA adapters?",
+        "Why does `weigh` call len?",
+        "Where is Till defined?",
+        "What calls `weigh` outside of the tests?",
+        "Who calls `weigh` but not in tests?",
+        "Which functions never call `weigh`?",
+        "Who doesn't call `weigh`?",
+        "Which classes do not inherit from Keeper?",
+        "Which functions call both `weigh` and `lonely`?",
+        "What do `Till.check` and `Keeper.store` both call?",
+        "Which functions in shop/till.py call `weigh`?",
+        "Which callers of `weigh` pass thing=1?",
+        "What happens when `weigh` is called?",
+        "What is the last thing that `Till.check` calls?",
+        "What do I need to implement to extend Keeper?",
+        "Which methods must a subclass of Keeper implement?",
+        "Show me an example of calling `weigh` with a thing.",
+        "Where do I need to call `weigh`?",
+        "What is the cost of a call to `weigh`?",
+        "Which class implements Keeper on TPU?",
+        "Who wrote the tests of `weigh`?",
+    ],
 )
 def test_other_questions_are_not_the_graphs(asked, question):
     assert asked.answer(question, ask=False).by == "nobody"

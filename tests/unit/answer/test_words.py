@@ -28,6 +28,7 @@ SOURCE = "class Engine:\n    def run(self, max_len): return load_model('x')\nUse
         ("Engine.stop ends it.", ["Engine.stop"]),
         ("It is a plain sentence, e.g. of words. Nothing else.", []),
         ("`quick` is quoted, quick is not.", ["quick"]),
+        ("ENgine and Load are brands; OpenAI is none of them.", ["OpenAI"]),
     ],
 )
 def test_a_name_that_no_cited_source_has_is_found(answer, made_up):
@@ -35,6 +36,7 @@ def test_a_name_that_no_cited_source_has_is_found(answer, made_up):
 
 
 TURNS = [Turn("What does `Engine.step` do?", "It runs load_model."), Turn("Is that slow?", "No.")]
+KNOWN = {"Engine.step", "load_model", "load_weights"}
 
 
 @pytest.mark.parametrize(
@@ -42,17 +44,25 @@ TURNS = [Turn("What does `Engine.step` do?", "It runs load_model."), Turn("Is th
     [
         ("Who calls it?", "Who calls `Engine.step`?"),
         ("What are its subclasses?", "What are `Engine.step`'s subclasses?"),
+        ("And who calls that?", "And who calls `Engine.step`?"),
+        ("Who calls this function, by the way?", "Who calls `Engine.step`, by the way?"),
         ("Does it call load_weights?", "Does it call load_weights?"),
         ("How is a model served?", "How is a model served?"),
+        ("Is there a way to limit the memory?", "Is there a way to limit the memory?"),
+        ("How do I make sure that the server restarts?", "How do I make sure that the server restarts?"),
+        ("How is this project built?", "How is this project built?"),
     ],
 )
-def test_a_pronoun_stands_for_the_name_that_was_spoken_of_last(question, full):
-    assert in_full(question, TURNS) == full
+def test_a_pronoun_stands_for_the_name_that_the_last_question_was_about(question, full):
+    assert in_full(question, TURNS, KNOWN.__contains__) == full
 
 
-def test_without_a_name_in_the_conversation_nothing_is_put_in():
-    assert in_full("Who calls it?", [Turn("How do I begin?", "By reading.")]) == "Who calls it?"
-    assert in_full("Who calls it?", []) == "Who calls it?"
+@pytest.mark.parametrize(
+    "turns",
+    [[], [Turn("How do I begin?", "By reading.")], [Turn("How do I pass --enable-lora to vLLM?", "By OpenAI's way.")]],
+)
+def test_without_a_known_name_in_the_conversation_nothing_is_put_in(turns):
+    assert in_full("Who calls it?", turns, KNOWN.__contains__) == "Who calls it?"
 
 
 def test_a_question_that_says_little_is_searched_for_with_the_last_one():

@@ -22,7 +22,7 @@ def naive(text):
     return found + ([line] if line else [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS)
 def test_lines_are_those_of_a_naive_count(text):
     lines, expected = Lines(text), naive(text)
@@ -35,7 +35,7 @@ def test_lines_are_those_of_a_naive_count(text):
     assert lines.start(len(lines) + 1) == len(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.data())
 def test_a_column_in_utf8_bytes_is_an_offset_in_characters(text, data):
     lines = Lines(text)
@@ -45,7 +45,7 @@ def test_a_column_in_utf8_bytes_is_an_offset_in_characters(text, data):
     assert lines.offset(number, column) == lines.start(number) + before
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.data())
 def test_trimming_takes_blank_lines_around_and_blanks_behind(text, data):
     start = data.draw(st.integers(0, len(text)))

@@ -18,7 +18,7 @@ MARKDOWN = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(MARKDOWN, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_headings_are_those_of_the_whole_commonmark_parser(source, end):
     text = "\n".join(source)

@@ -64,7 +64,7 @@ def check(text, format, chosen):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=70)
 @given(TEXTS, SETTINGS)
 @example("a\r", ChunkSettings())
 @example("x = 1\n" * 200 + "\0def f(): pass\n", ChunkSettings(cap=200))
@@ -74,7 +74,7 @@ def test_any_text_is_chunked_whole(format, text, chosen):
         check(text, format, chosen)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(PYTHON, SETTINGS)
 def test_any_python_is_chunked_whole_by_its_own_parser(text, chosen):
     rows = check(text, "python", chosen)
@@ -83,7 +83,7 @@ def test_any_python_is_chunked_whole_by_its_own_parser(text, chosen):
         assert rows.document["parser"] == "python"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=300), SETTINGS)
 def test_any_characters_at_all_are_chunked_whole(text, chosen):
     for format in FORMATS:

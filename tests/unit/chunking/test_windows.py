@@ -11,7 +11,7 @@ def pieces(text, cap):
     return [text[start:end] for start, end in cut(Lines(text), 0, len(text), cap)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from("ab_ .\n\r\té😀"), max_size=200), st.integers(1, 40), st.data())
 def test_windows_tile_the_span_and_none_is_above_the_cap(text, cap, data):
     start = data.draw(st.integers(0, len(text)))

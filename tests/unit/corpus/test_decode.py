@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipelines.corpus.decode import Undecodable, decode
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"])), st.sampled_from(["", "\r\n", "\n", "\r"]))
 @example("﻿mark", "")
 def test_utf8_is_taken_as_it_is(text, end):
@@ -93,7 +93,7 @@ def test_binary_is_no_text(data):
         decode(data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=400), st.booleans())
 @example(b"\xff\xfe\xff", False)
 @example(b"\xef\xbb\xbf\xef\xbb\xbf", False)

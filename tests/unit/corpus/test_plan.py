@@ -12,7 +12,7 @@ PATHS = st.lists(PARTS, min_size=1, max_size=5).map("/".join)
 SIZES = st.dictionaries(PATHS, st.integers(0, 5000), max_size=40)
 TARGETS = st.sampled_from([0, 1, 100, 3000, 10**6])
 LIMITS = st.sampled_from([1, 2, 5, MAX_KEYS])
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def directory(path):
@@ -69,7 +69,7 @@ def test_files_that_stay_keep_their_key_whatever_happens_to_others(sizes, data, 
     assert len(set(after.values())) <= limit
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SIZES, st.data(), TARGETS)
 def test_increments_never_pass_the_limit(sizes, data, target):
     plan = {}

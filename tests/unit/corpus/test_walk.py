@@ -32,7 +32,7 @@ def walked(root, **source):
     return list(walk(Source(root, "t", **source)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     paths=st.lists(PATHS, min_size=1, max_size=8),
     rules=st.dictionaries(st.sampled_from(["", "a/", "build/", "a/b/"]), PATTERNS, max_size=3),

@@ -29,7 +29,7 @@ def test_intervals_are_those_of_a_loop(seed):
         assert high[column] == pytest.approx(slow_high, abs=0.03)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(arrays(np.float64, st.integers(1, 30), elements=st.sampled_from([0, 0.25, 1 / 3, 1])))
 def test_identical_arms_differ_by_nothing(values):
     low, high = intervals((values - values)[:, None])

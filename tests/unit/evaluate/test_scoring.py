@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.evaluate.places import Span
@@ -33,7 +33,6 @@ def slow_recall(sources: list[Span], ranking: list[Span], k: int, coverage: floa
     return found / len(sources)
 
 
-@settings(deadline=None)
 @given(questions, coverages, st.integers(1, 7))
 def test_recall_is_the_share_of_sources_that_some_span_covers(asked, coverage, k):
     wanted = truth([sources for sources, _ in asked])
@@ -41,7 +40,6 @@ def test_recall_is_the_share_of_sources_that_some_span_covers(asked, coverage, k
     assert recall(wanted, ranks, k).tolist() == pytest.approx([slow_recall(s, r, k, coverage) for s, r in asked])
 
 
-@settings(deadline=None)
 @given(questions, coverages)
 def test_recall_grows_with_k(asked, coverage):
     wanted = truth([sources for sources, _ in asked])
@@ -51,7 +49,6 @@ def test_recall_grows_with_k(asked, coverage):
     assert recall(wanted, ranks).tolist() == by_k[-1].tolist()
 
 
-@settings(deadline=None)
 @given(questions)
 def test_more_coverage_finds_no_more(asked):
     wanted = truth([sources for sources, _ in asked])

@@ -68,7 +68,7 @@ def spelt(offered, taxonomy, relations, choose):
         answer.append(token)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(names, taxonomies, st.integers(0, 3), st.randoms(use_true_random=False))
 def test_whatever_the_grammar_lets_through_is_an_answer_about_the_names(offered, taxonomy, relations, chance):
     answer = spelt(offered, taxonomy, relations, lambda bits, _: chance.choice(bits))
@@ -85,7 +85,7 @@ def test_whatever_the_grammar_lets_through_is_an_answer_about_the_names(offered,
     assert len(answer.encode()) <= longest(offered, taxonomy, relations)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(names, taxonomies, st.integers(0, 3))
 def test_the_longest_answer_is_as_long_as_is_said(offered, taxonomy, relations):
     def size(answer):

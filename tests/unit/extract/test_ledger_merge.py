@@ -15,14 +15,14 @@ some_rows = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(some_rows, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_segments_does_not_matter(rows, random):
     shuffled = random.sample(rows, len(rows))
     assert merge(pa.Table.from_pylist(rows, LEDGER)) == merge(pa.Table.from_pylist(shuffled, LEDGER))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(some_rows)
 def test_the_winner_is_the_ok_row_with_the_lowest_hash_else_the_latest_failure(rows):
     for found in merge(pa.Table.from_pylist(rows, LEDGER)).to_pylist():
@@ -34,7 +34,7 @@ def test_the_winner_is_the_ok_row_with_the_lowest_hash_else_the_latest_failure(r
             assert found["answered_at"] == max(each["answered_at"] for each in same)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(some_rows)
 def test_merging_twice_in_parts_is_merging_once(rows):
     half = len(rows) // 2
@@ -42,7 +42,7 @@ def test_merging_twice_in_parts_is_merging_once(rows):
     assert merge(pa.concat_tables(parts)) == merge(pa.Table.from_pylist(rows, LEDGER))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(some_rows)
 def test_the_index_chooses_as_the_query_does(rows):
     best = {}

@@ -55,7 +55,7 @@ def test_text_is_split_into_words(text, expected):
     assert words(text) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXT)
 def test_any_question_has_distinct_terms_and_no_empty_one(text):
     for word in words(text):
@@ -64,7 +64,7 @@ def test_any_question_has_distinct_terms_and_no_empty_one(text):
     assert asked == sorted(set(asked))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(["get", "HTTP", "response", "Code", "lora"]), min_size=1, max_size=4))
 def test_parts_of_snake_and_camel_names_meet(parts):
     snake = "_".join(part.lower() for part in parts)

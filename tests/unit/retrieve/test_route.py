@@ -116,7 +116,7 @@ def test_words_without_a_meaning_for_the_graph(question):
     assert route(question, NAMES) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text):
     assert route(text, NOTHING) is None
@@ -130,7 +130,7 @@ WORDS = (
 words = st.sampled_from(WORDS.split(" "))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(words, max_size=14).map(" ".join))
 def test_a_route_starts_from_a_name_that_is_known_and_asked_for(question):
     assert route(question, NOTHING) is None

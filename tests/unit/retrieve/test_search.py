@@ -15,13 +15,13 @@ from tests.support import write_tree
 SCORES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.5]), max_size=40).map(np.float32)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCORES, st.integers(1, 50), st.integers(0, 50))
 def test_the_top_k_is_a_prefix_of_every_longer_list(scores, k, more):
     assert top_k(scores, k) == top_k(scores, k + more)[:k]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCORES, st.integers(1, 50))
 def test_the_top_k_is_that_of_sorting_everything(scores, k):
     order = sorted((number for number in range(len(scores)) if scores[number] > 0), key=lambda n: (-scores[n], n))
