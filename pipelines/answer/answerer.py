@@ -3,42 +3,32 @@
 What needs no model is told at once; a server is leased, or an endpoint asked, for the first question that does.
 """
 
-import asyncio
-import re
 import time
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from importlib.util import find_spec
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
 from pipelines.answer.answer import Answer
+from pipelines.answer.asking import Asking, checked
 from pipelines.answer.cache import AnswerCache
 from pipelines.answer.conversation import MOST_TURNS, in_full, to_search
+from pipelines.answer.opened import Opened
 from pipelines.answer.recipe import LONGEST_QUESTION, Turn, answer_recipe
 from pipelines.answer.said import Unreadable, read
 from pipelines.answer.sources import Source
-from pipelines.corpus.spec import recorded_spec
-from pipelines.dense.encoder import model_of
-from pipelines.dense.place import place_of
 from pipelines.errors import CgragError
-from pipelines.layout import Layout
-from pipelines.progress import Progress, Reporter, no_report, silent
+from pipelines.progress import Reporter, no_report
 from pipelines.settings import Settings
-from pipelines.tables import digest, read_record
+from pipelines.tables import digest
 
 if TYPE_CHECKING:
     from pipelines.extract.client import ModelClient
-    from pipelines.lexical.index import LexicalIndex
-    from pipelines.retrieve.graph_search import GraphSearch
-    from pipelines.retrieve.search import Mode, Ranker, Result, Scored
+    from pipelines.retrieve.search import Result
 
 NOT_FOUND = "Not found: no source has enough of what the question says."
 """What is said where no model is asked."""
@@ -53,7 +43,8 @@ class Prepared:
     key: str
     answer: Answer
     """So far: sources and evidence."""
-    results: "list[Result]"
+    offered: tuple[Source, ...]
+    """The sources whole, as many as there are."""
     turns: tuple[Turn, ...]
 
 
@@ -64,21 +55,12 @@ class Answerer:
         CgragError: the prompt cannot be used; from `answer`, where the question is blank or there is no index.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        k: int = 5,
-        mode: AnswerMode = "auto",
-        report: Reporter = no_report,
-        client: "Callable[[], ModelClient] | None" = None,
-    ) -> None:
+    def __init__(self, settings: Settings, k: int = 5, mode: AnswerMode = "auto", report: Reporter = no_report) -> None:
         self._settings, self._k, self._mode, self._report = settings, k, mode, report
-        self._layout = Layout(settings.home)
         self._recipe = answer_recipe(settings)
-        self._generation = generation_of(settings)
-        self._cache = AnswerCache(self._layout.answers)
-        self._client, self._leases = client, ExitStack()
-        self._urls: Sequence[str] = settings.llm_urls
+        self._opened = Opened(settings)
+        self._cache = AnswerCache(self._opened.layout.answers)
+        self._asking = Asking(settings, self._recipe, report)
 
     def __enter__(self) -> "Answerer":
         return self
@@ -86,16 +68,15 @@ class Answerer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._leases.close()
-        self._urls = self._settings.llm_urls
+        self._asking.close()
 
     def answer(self, question: str, turns: Sequence[Turn] = (), ask: bool = True) -> Answer:
         """Return the answer to a question that may go on from earlier `turns`.
 
         Where no model can be asked, or none is to be (`ask` false), it has the sources, and says what is missing.
         """
-        prepared = self.prepare(question, turns, ask)
-        return prepared if isinstance(prepared, Answer) else self._completed([prepared])[prepared.key]
+        prepared = self._prepare(question, turns, ask)
+        return prepared if isinstance(prepared, Answer) else self._asked([prepared])[prepared.key]
 
     def answer_all(self, questions: Sequence[str], ask: bool = True) -> list[Answer]:
         """Return the answers to many questions, in their order; each is kept as soon as it is there.
@@ -106,27 +87,27 @@ class Answerer:
         progress = self._report("Retrieving", "questions")
         found: list[Answer | Prepared] = []
         for question in questions:
-            one = self.prepare(question, ask=ask)
+            one = self._prepare(question, (), ask)
             if isinstance(one, Answer) and one.by == "graph":
                 one = one.model_copy(update={"retrieved": _spans(self._results(question))})
             found.append(one)
             progress(len(found), len(questions))
         waiting = {one.key: one for one in found if isinstance(one, Prepared)}
-        answers = self._completed(list(waiting.values())) if waiting else {}
+        answers = self._asked(list(waiting.values())) if waiting else {}
         return [one if isinstance(one, Answer) else answers[one.key] for one in found]
 
-    def prepare(self, question: str, turns: Sequence[Turn] = (), ask: bool = True) -> Answer | Prepared:
+    def _prepare(self, question: str, turns: Sequence[Turn], ask: bool) -> Answer | Prepared:
         """Return the answer where no model is needed for it, else what one is to be asked."""
         if not question.strip():
             raise CgragError("The question is empty.", 'Ask something:  cgrag answer "How do I enable LoRA?"')
-        self._refresh()
+        self._opened.refresh()
         question = question.encode("utf-8", "replace").decode()  # a lone surrogate is no text
         started = time.perf_counter()
         turns = tuple(turns)[-MOST_TURNS:]
         key = self._key(question, turns)
         if ask and (kept := self._kept(key, question, started)):
             return self._with_notes(kept)
-        asked = in_full(question, turns, self._is_known)
+        asked = in_full(question, turns, self._opened.is_known)
         if (exact := self._exact(asked)) is not None:
             seconds = {"retrieve": 0.0, "expand": time.perf_counter() - started, "generate": 0.0}
             return self._with_notes(Answer(question=question, seconds=seconds).model_copy(update=exact))
@@ -135,105 +116,65 @@ class Answerer:
         results = self._results(text)
         seconds = {"retrieve": time.perf_counter() - expanded, "expand": expanded - started, "generate": 0.0}
         answer = Answer(question=question, retrieved=_spans(results), seconds=seconds)
-        answer = answer.model_copy(update=self._nearest(text, results))
-        if not ask:
-            return self._with_notes(answer)
-        if answer.evidence < self._settings.answer.evidence or not results:
-            return self._with_notes(answer.model_copy(update=self._not_found(answer)))
-        return Prepared(key, answer, results, turns)
+        return self._with_sources(key, answer, text, results, turns, ask)
 
-    def _refresh(self) -> None:
-        """Let go of what was opened, if it has been built anew since."""
-        generation = generation_of(self._settings)
-        if generation != self._generation:
-            self._generation = generation
-            for opened in ("_index", "_ranker", "_graph"):
-                self.__dict__.pop(opened, None)
+    def _with_sources(
+        self, key: str, answer: Answer, text: str, results: "list[Result]", turns: tuple[Turn, ...], ask: bool
+    ) -> Answer | Prepared:
+        from pipelines.answer.evidence import evidence
+        from pipelines.answer.sources import fitted, sources_of
+
+        offered = sources_of(results)
+        update = {
+            "sources": fitted(offered, self._settings.answer.tokens),
+            "evidence": round(evidence(self._opened.index, text, results), 4),
+        }
+        answer = answer.model_copy(update=update)
+        least = self._settings.answer.evidence
+        if ask and results and answer.evidence >= least:
+            return Prepared(key, answer, tuple(offered), turns)
+        if ask:
+            note = (
+                f"No model was asked: by words or meaning the best source has {answer.evidence:.0%} of the question; "
+                f"from {least:.0%} on one is (CGRAG_ANSWER__EVIDENCE)."
+            )
+            answer = answer.model_copy(update={"text": NOT_FOUND, "notes": [note]})
+        return self._with_notes(answer)
 
     def _exact(self, asked: str) -> dict[str, object] | None:
         from pipelines.answer.structure import from_graph
 
-        exact = from_graph(self._graph, asked, self._own_words) if self._graph else None
+        graph = None if self._mode == "naive" else self._opened.graph
+        exact = from_graph(graph, asked, self._opened.own_words) if graph else None
         if exact is None:
             return None
         rows = [asdict(edge) | {"evidence": places} for edge, places in exact.edges]
         return {"text": exact.text, "found": exact.found, "by": "graph", "sources": exact.sources, "edges": rows}
 
     def _results(self, text: str) -> "list[Result]":
-        from pipelines.retrieve.search import search
+        return self._opened.results(text, self._k, with_graph=self._mode != "naive")
 
-        return self._graph.search(text, self._k) if self._graph else search(self._ranker, text, self._k)
-
-    def _nearest(self, text: str, results: "list[Result]") -> dict[str, object]:
-        from pipelines.answer.evidence import evidence
-        from pipelines.answer.sources import fitted
-
-        score = evidence(self._index, text, results)
-        return {"sources": fitted(results, self._settings.answer.tokens), "evidence": round(score, 4)}
-
-    def _not_found(self, answer: Answer) -> dict[str, object]:
-        least = self._settings.answer.evidence
-        note = (
-            f"No model was asked: by words or meaning the best source has {answer.evidence:.0%} of the question; from "
-            f"{least:.0%} on one is (CGRAG_ANSWER__EVIDENCE)."
-        )
-        return {"text": NOT_FOUND, "notes": [note]}
-
-    def _completed(self, waiting: Sequence[Prepared]) -> dict[str, Answer]:
-        """Return {key: answer} of some questions, each of which says what is missing where it has none."""
-        answers: dict[str, Answer] = {}
-        try:
-            _run(self._complete(waiting, answers))
-        except CgragError as error:
-            missing = " ".join(f"{error.problem} {error.remedy}".split())
-            for one in waiting:
-                answers.setdefault(one.key, self._with_notes(one.answer.model_copy(update={"missing": missing})))
-        return answers
-
-    async def _complete(self, waiting: Sequence[Prepared], answers: dict[str, Answer]) -> None:
-        """Ask the model about some questions, as many at once as the endpoints take."""
-        client = self._client() if self._client else self._connect()
-        progress: Progress = self._report("Asking the model", "questions") if len(waiting) > 1 else silent
-        async with client:
-            await client.check(self._recipe)
-            places = asyncio.Semaphore(client.capacity)
-
-            async def complete(prepared: Prepared) -> None:
-                async with places:
-                    answers[prepared.key] = await self._ask(client, prepared)
-                progress(len(answers), len(waiting))
-
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    for prepared in waiting:
-                        tasks.create_task(complete(prepared))
-            except* CgragError as group:
-                raise group.exceptions[0] from None
+    def _asked(self, waiting: Sequence[Prepared]) -> dict[str, Answer]:
+        return self._asking.ask_all(waiting, self._ask, self._lacking)
 
     async def _ask(self, client: "ModelClient", prepared: Prepared) -> Answer:
         from pipelines.answer.names import unsupported
         from pipelines.answer.sources import fitted
 
         started = time.perf_counter()
-        recipe, turns = self._recipe, prepared.turns
-        question = prepared.answer.question
+        recipe, turns, question = self._recipe, prepared.turns, prepared.answer.question
         room = recipe.room(client.context, self._settings.answer.tokens, question, turns)
-        sources = fitted(prepared.results, room)
+        sources = fitted(prepared.offered, room)
         if not sources:
             return self._failed(prepared, f"no source fits into the {client.context:,} tokens of the server")
         reply = await client.ask(recipe.request(question, sources, turns).body)
-        if reply.status == "connection":
-            raise CgragError(
-                f"The model server went away: {reply.detail}.", "Start it, then go on with the same command."
-            )
-        if reply.status not in ("ok", "length"):
-            return self._failed(prepared, f"{reply.status}: {reply.detail}")
+        if wrong := checked(reply):
+            return self._failed(prepared, wrong)
         try:
             said = read(reply.content, len(sources), cut=reply.status == "length")
         except Unreadable as error:
             return self._failed(prepared, f"the answer cannot be used: {error}")
         cited = [source for source in sources if source.n in said.cites]
-        seconds = prepared.answer.seconds | {"generate": time.perf_counter() - started}
         answer = prepared.answer.model_copy(
             update={
                 "text": said.text,
@@ -241,14 +182,17 @@ class Answerer:
                 "by": "model",
                 "sources": [replace(source, cited=source.n in said.cites) for source in sources],
                 "unsupported": unsupported(said.text, [f"{source.path}\n{source.text}" for source in cited]),
-                "seconds": seconds,
+                "seconds": prepared.answer.seconds | {"generate": time.perf_counter() - started},
             }
         )
         self._cache.put(prepared.key, answer.stored())
         return self._with_notes(answer)
 
     def _failed(self, prepared: Prepared, why: str) -> Answer:
-        return self._with_notes(prepared.answer.model_copy(update={"missing": f"The model did not answer: {why}."}))
+        return self._lacking(prepared, f"The model did not answer: {why}.")
+
+    def _lacking(self, prepared: Prepared, missing: str) -> Answer:
+        return self._with_notes(prepared.answer.model_copy(update={"missing": missing}))
 
     def _kept(self, key: str, question: str, started: float) -> Answer | None:
         found = self._cache.get(key)
@@ -268,115 +212,20 @@ class Answerer:
         has_encoder = find_spec("sentence_transformers") is not None
         served = () if self._recipe.revision else settings.llm_urls  # a name alone is not the same model everywhere
         asked = (normal, turns, self._recipe.key, served, self._k, self._mode)
-        return digest(*asked, models, answer, has_encoder, self._generation)
+        return digest(*asked, models, answer, has_encoder, self._opened.generation)
 
     def _with_notes(self, answer: Answer) -> Answer:
         """What the user should know about an answer: sources that are gone, a question that was cut."""
         notes = list(answer.notes)
         if len(answer.question) > LONGEST_QUESTION and answer.by == "model":
             notes.append(f"The model was shown the first {LONGEST_QUESTION:,} characters of the question.")
-        if gone := self._gone(answer.sources):
+        if gone := self._opened.gone(answer.sources):
             more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
             notes.append(f"{gone[0]}{more} is gone since it was indexed; bring the index up to date:  cgrag run")
-        if self._mode == "auto" and answer.by != "graph" and (why := self._no_graph):
+        if self._mode != "naive" and answer.by != "graph" and (why := self._opened.no_graph):
             notes.append(f"Structure is not looked up: {why}; build it:  cgrag run")
         return answer.model_copy(update={"notes": list(dict.fromkeys(notes))})
-
-    def _gone(self, sources: Sequence[Source]) -> list[str]:
-        """Files of a folder's corpus that are no longer there."""
-        spec = recorded_spec(self._layout)
-        if spec is None or spec.kind != "folder":
-            return []
-        paths = dict.fromkeys(source.path for source in sources)
-        return [path for path in paths if not (Path(spec.location) / path).is_file()]
-
-    def _connect(self) -> "ModelClient":
-        from pipelines.extract.client import client_of
-        from pipelines.serve.lease import lease
-
-        if not self._urls:
-            recipe = self._recipe
-            leased = lease(self._settings, recipe.model, recipe.revision, self._report)
-            self._urls = [self._leases.enter_context(leased)]
-        return client_of(self._settings, self._urls)
-
-    @cached_property
-    def _index(self) -> "LexicalIndex":
-        from pipelines.lexical.index import load_index
-
-        return load_index(self._settings)
-
-    @cached_property
-    def _ranker(self) -> "Ranker":
-        return _Late(self._index, self._settings)
-
-    @cached_property
-    def _graph(self) -> "GraphSearch | None":
-        from pipelines.retrieve.graph_search import GraphSearch
-
-        if self._mode == "naive" or self._no_graph:
-            return None
-        return GraphSearch(self._index, self._settings, ranker=self._ranker)
-
-    def _is_known(self, name: str) -> bool:
-        return self._graph is not None and bool(self._graph.graph.find(name))
-
-    @cached_property
-    def _own_words(self) -> list[str]:
-        """Words of the corpus's name."""
-        spec = recorded_spec(self._layout)
-        return re.findall(r"[a-z]+", spec.name.lower()) if spec else []
-
-    @property
-    def _no_graph(self) -> str:
-        """Why the graph is not asked."""
-        graph, index = read_record(self._layout.graph_record), read_record(self._layout.bm25)
-        if graph is None:
-            return "there is no knowledge graph"
-        return "" if index and graph.get("chunks") == index.get("chunks") else "the graph is of other chunks"
-
-
-@dataclass(frozen=True)
-class _Late:
-    """The best ranker built, opened with the first question that is ranked: the graph's answers need none."""
-
-    index: "LexicalIndex"
-    settings: Settings
-
-    @cached_property
-    def _ranker(self) -> "Ranker":
-        from pipelines.dense.index import can_ask_vectors
-        from pipelines.retrieve.rankers import open_ranker
-
-        return open_ranker("hybrid" if can_ask_vectors(self.settings) else "lexical", self.index, self.settings)
-
-    @property
-    def mode(self) -> "Mode":
-        return self._ranker.mode
-
-    def score(self, questions: Sequence[str]) -> "Iterator[Scored]":
-        return self._ranker.score(questions)
-
-
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, also where a loop is running already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-    else:
-        with ThreadPoolExecutor(1) as threads:
-            threads.submit(asyncio.run, work).result()
 
 
 def _spans(results: "Sequence[Result]") -> list[tuple[str, int, int]]:
     return [(result.path, result.start, result.end) for result in results]
-
-
-def generation_of(settings: Settings) -> str:
-    """Return a hash that changes with the search index, the graph and the vectors, whichever there are."""
-    layout = Layout(settings.home)
-    index = read_record(layout.bm25) or {}
-    graph = read_record(layout.graph_record) or {}
-    vectors = place_of(layout, model_of(settings)).record() or {}
-    return digest(index.get("generation"), index.get("chunks"), graph, vectors.get("generation"))

@@ -1,7 +1,7 @@
 """What an answer is made from: numbered pieces of files, as many as fit."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.chunking.lines import Lines
@@ -48,25 +48,40 @@ class Source:
         return row if self.end else {key: value for key, value in row.items() if key not in ("start", "end")}
 
 
-def fitted(results: "Sequence[Result]", tokens: int) -> list[Source]:
-    """Return results as sources, best first, of at most so many tokens; the last is cut at a line's end if need be."""
+def sources_of(results: "Sequence[Result]") -> list[Source]:
+    """Return the chunks of a search as sources, numbered in their order."""
+    return [
+        Source(
+            n,
+            result.path,
+            result.start_line,
+            result.end_line,
+            result.part.name,
+            result.start,
+            result.end,
+            result.text,
+        )
+        for n, result in enumerate(results, 1)
+    ]
+
+
+def fitted(sources: Sequence[Source], tokens: int) -> list[Source]:
+    """Return the first of some sources, of at most so many tokens; the last is cut at a line's end if need be."""
     left = tokens * BYTES_PER_TOKEN
     found: list[Source] = []
-    for result in results:
-        source = _source(result, len(found) + 1, result.text)
+    for source in sources:
         left -= len(f"{source.head}\n\n\n".encode())
-        text = _first_lines(result.text, left)
-        if text != result.text and len(text) < _LEAST:
+        text = _first_lines(source.text, left)
+        if text == source.text:
+            found.append(source)
+        elif len(text) >= _LEAST:
+            last = source.start_line + max(len(Lines(text)) - 1, 0)
+            end = source.end - (len(source.text) - len(text)) if source.end else 0
+            found.append(replace(source, text=text, end=end, end_line=last))
+        if text != source.text:
             break
-        found.append(_source(result, len(found) + 1, text))
         left -= len(_indented(text))
     return found
-
-
-def _source(result: "Result", n: int, text: str) -> Source:
-    cut = len(result.text) - len(text)
-    last = result.end_line if not cut else result.start_line + max(len(Lines(text)) - 1, 0)
-    return Source(n, result.path, result.start_line, last, result.part.name, result.start, result.end - cut, text)
 
 
 def _first_lines(text: str, most: int) -> str:

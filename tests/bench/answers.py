@@ -64,6 +64,8 @@ def citations(told: Console, settings: Settings, questions: Sequence[Question]) 
             rows[name].append(float(any(overlap(span, true) for span in spans for true in question.sources)))
     by = {name: sum(answer.by == name for answer in answers) for name in ("model", "graph", "nobody")}
     told.print(f"{len(answers)} questions: {by}; failed: {sum(bool(answer.missing) for answer in answers)}")
+    for why in sorted({answer.missing for answer in answers} - {""})[:3]:
+        told.print(why)
     refused = [answer.missing for answer in answers if "cannot be used" in answer.missing]
     told.print(f"answers refused for what they cite: {len(refused)}")
     told.print(f"answers with a name that no cited source has: {sum(bool(a.unsupported) for a in answers)}")
