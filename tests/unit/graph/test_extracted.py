@@ -117,7 +117,7 @@ def test_no_search_sees_them_unless_all_origins_are_asked_for(built):
     assert "Paged Attention" not in walk.near("Paged Attentio")
     assert walk.find("tools/setup.sh") == walk.find("setup") == []
     assert {edge.origin for edge in walk.edges(["core.py::run_it"])} == {"parse"}
-    assert {edge.origin for edge in everything.edges(["core.py::run_it"])} == {"parse", "llm"}
+    assert {edge.origin for edge in everything.edges(["core.py::run_it"])} == {"parse", "llm", "rule"}
 
 
 def test_the_command_shows_them_when_told(built, cli, monkeypatch):

@@ -1,0 +1,243 @@
+"""One page of docs: what it mentions, which heading says so, and what stands in one sentence."""
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+from pipelines.extract.taxonomy import Taxonomy
+from pipelines.graph.names import name_id
+from pipelines.rules.names import definitions, is_distinct, is_term, options, spans_of_words, words_of, written_names
+from pipelines.rules.prose import Prose
+from pipelines.rules.symbols import Context, SymbolTable
+
+CONCEPT, VARIABLE = "Concept", "Variable"
+_WEAK = ("definition", "option", "heading")
+"""Bindings that give way to others of the same place."""
+_MOST_IN_SENTENCE = 6
+"""A sentence that names more is a list, whatever its form."""
+_LONGEST_TERM = 4
+_SEPARATORS = frozenset(" ,;&/|`*_()[]\n\t\r:-")
+
+
+class Mention(NamedTuple):
+    """An entity where a page names it; offsets in characters of the page, half open."""
+
+    start: int
+    end: int
+    entity: str
+    type: str
+    binding: str
+
+
+class Heading(NamedTuple):
+    """A heading of a page: where its section starts, its entity, and its level from 1 on."""
+
+    start: int
+    entity: str
+    title: str
+    level: int
+
+
+@dataclass
+class Found:
+    """What the rules find on a page, in order."""
+
+    mentions: list[Mention] = field(default_factory=list)
+    terms: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """{entity: (spelling, type)} of what is in no table: defined terms, options."""
+    references: list[tuple[str, str, Mention]] = field(default_factory=list)
+    """(source, relation, the mention of the target)."""
+    together: list[tuple[Mention, str, Mention]] = field(default_factory=list)
+    """(one, relation, other) that stand in one sentence."""
+
+
+class Terms:
+    """Titles that one heading of the corpus alone has: their words elsewhere mean it.
+
+    The title of a page counts in any case of its letters, that of a section as it is written and with two words or
+    more: "Data Structure" is no name of every data structure. A title of one word has to be unlike plain words. What
+    more than `MOST_PAGES` pages say is the language of the corpus, and no reference to one section.
+    """
+
+    MOST_PAGES = 10
+
+    def __init__(self, headings: Iterable[Heading], pages: Iterable[Prose]) -> None:
+        self._of_words: dict[tuple[str, ...], set[Heading]] = defaultdict(set)
+        for heading in headings:
+            title = _bare(heading.title)
+            words = words_of(title)
+            self._of_words[words].add(heading)
+        self._of_words = {
+            words: found for words, found in self._of_words.items() if len(found) == 1 and _is_named(next(iter(found)))
+        }  # fmt: skip
+        self._firsts = {words[0] for words in self._of_words}
+        said = Counter(
+            entity
+            for page in pages
+            for entity in {found.entity for found in self.mentions(page.text, 0, len(page.text))}
+        )
+        common = {entity for entity, many in said.items() if many > self.MOST_PAGES}
+        self._of_words = {
+            words: found for words, found in self._of_words.items() if next(iter(found)).entity not in common
+        }
+
+    def mentions(self, text: str, start: int, end: int) -> Iterator[Mention]:
+        """Yield the longest terms between two offsets."""
+        words = spans_of_words(text, start, end)
+        at = 0
+        while at < len(words):
+            step = 1
+            for many in range(min(_LONGEST_TERM, len(words) - at), 0, -1) if words[at][0] in self._firsts else ():
+                found = self._of_words.get(tuple(word for word, _, _ in words[at : at + many]))
+                first, last = words[at][1], words[at + many - 1][2]
+                if found and _is_said(next(iter(found)), text[first:last]):
+                    yield Mention(first, last, next(iter(found)).entity, CONCEPT, "heading")
+                    step = many
+                    break
+            at += step
+
+
+def _bare(title: str) -> str:
+    return title.strip(" `*_")
+
+
+def _is_named(heading: Heading) -> bool:
+    title = _bare(heading.title)
+    return is_term(title) and (" " in title or (heading.level == 1 and is_distinct(title)))
+
+
+def _is_said(heading: Heading, text: str) -> bool:
+    title = _bare(heading.title)
+    return title in (text, " ".join(text.split())) or (
+        heading.level == 1 and " " in title and title.lower() == " ".join(text.split()).lower()
+    )
+
+
+def read_page(
+    page: Prose,
+    text: str,
+    headings: Sequence[Heading],
+    labels: Sequence[Mention],
+    context: Context,
+    table: SymbolTable,
+    terms: Terms,
+    taxonomy: Taxonomy,
+) -> Found:
+    """Return what the rules find on a page; `headings` are in order, `terms` those of the whole corpus.
+
+    `text` is that of the page, `labels` what the texts of its links lead to: links have edges of their own.
+
+    A heading (before the first: the page) references what its text mentions; two things that one sentence names
+    reference each other in its order. A relation that the taxonomy does not allow between their types is none, and
+    without the type Concept there are no terms.
+    """
+    found = Found()
+    starts = [heading.start for heading in headings]
+
+    def around(offset: int) -> str:
+        at = bisect_right(starts, offset) - 1
+        return headings[at].entity if at >= 0 else context.path
+
+    has_concepts = CONCEPT in taxonomy.type_names
+    others: list[Mention] = []
+    if has_concepts:
+        for term, start, end in definitions(page.text):
+            others.append(Mention(start, end, name_id(term), CONCEPT, "definition"))
+            found.terms.setdefault(name_id(term), (term, CONCEPT))
+    others += labels
+    for start, end in page.sentences():
+        named = list(_symbols(page.text, start, end, context, table))
+        named += (mention for mention in others if start <= mention.start < end)
+        if VARIABLE in taxonomy.type_names:
+            for first, last in options(page.text, start, end):
+                option = page.text[first:last]
+                named.append(Mention(first, last, name_id(option), VARIABLE, "option"))
+                found.terms.setdefault(name_id(option), (option, VARIABLE))
+        if has_concepts:
+            named += terms.mentions(page.text, start, end)
+        kept = _apart(named)
+        found.mentions += kept
+        for mention in kept:
+            source = around(mention.start)
+            relation = _relation(CONCEPT, mention.type, taxonomy)
+            if relation and mention.binding != "label" and not _is_about(source, mention.entity):
+                found.references.append((source, relation, mention))
+        found.together += _together(page.text, kept, taxonomy)
+    found.mentions += _in_code(page, text, context, table)
+    said = {mention.entity for mention in found.mentions}
+    found.terms = {entity: term for entity, term in found.terms.items() if entity in said}
+    return found
+
+
+def _symbols(text: str, start: int, end: int, context: Context, table: SymbolTable) -> Iterator[Mention]:
+    for written in written_names(text, start, end):
+        meaning = table.meaning(written.name, context)
+        if meaning is None:
+            continue
+        symbol, binding = meaning
+        if written.is_plain and written.name.islower() and not (binding == "import" or symbol.id in context.linked):
+            continue
+        yield Mention(written.start, written.end, symbol.id, symbol.type, binding)
+
+
+def _in_code(page: Prose, text: str, context: Context, table: SymbolTable) -> Iterator[Mention]:
+    """What the page's code imports from the corpus, wherever it uses it."""
+    meant = {name: found for name in page.imports if (found := table.meaning(name, context)) is not None}
+    if meant:
+        names = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(meant, key=len, reverse=True)))})(?!\w)")
+        for start, end in page.code:
+            for match in names.finditer(text, start, end):
+                symbol = meant[match[0]].symbol
+                yield Mention(*match.span(), symbol.id, symbol.type, "import")
+
+
+def _apart(mentions: Iterable[Mention]) -> list[Mention]:
+    """Mentions of which none lies in another: the first of those that begin together is the longest."""
+    kept: list[Mention] = []
+    for mention in sorted(set(mentions), key=lambda found: (found.start, -found.end, found.binding in _WEAK, found)):
+        if not kept or mention.start >= kept[-1].end:
+            kept.append(mention)
+    return kept
+
+
+def _is_about(source: str, entity: str) -> bool:
+    """Whether a heading is the entity itself, or lies below it."""
+    return source == entity or source.startswith((f"{entity} > ", f"{entity}::"))
+
+
+def _together(text: str, mentions: Sequence[Mention], taxonomy: Taxonomy) -> Iterator[tuple[Mention, str, Mention]]:
+    """Pairs of one sentence, without siblings of a list and names of which one holds the other."""
+    first = {mention.entity: mention for mention in reversed(mentions)}
+    ordered = sorted(first.values())
+    if len(ordered) > _MOST_IN_SENTENCE:
+        return
+    for one, other in combinations(ordered, 2):
+        names = [text[mention.start : mention.end].lower() for mention in (one, other)]
+        if names[0] in names[1] or names[1] in names[0] or _are_siblings(text, one, other, mentions):
+            continue
+        relation = _relation(one.type, other.type, taxonomy)
+        if relation:
+            yield one, relation, other
+
+
+def _are_siblings(text: str, one: Mention, other: Mention, mentions: Sequence[Mention]) -> bool:
+    """Whether nothing but other names, commas, "and" and "or" stand between two names."""
+    between = text[one.end : other.start]
+    for mention in mentions:
+        if one.end <= mention.start and mention.end <= other.start:
+            between = between.replace(text[mention.start : mention.end], " ")
+    words = "".join(" " if character in _SEPARATORS else character for character in between).split()
+    return all(word in ("and", "or") for word in words)
+
+
+def _relation(head: str, tail: str, taxonomy: Taxonomy) -> str:
+    """REFERENCES where the taxonomy has it for these types, else RELATES_TO, else ""."""
+    for name in ("REFERENCES", "RELATES_TO"):
+        relation = taxonomy.relation(name)
+        if relation and relation.allows(head, tail):
+            return name
+    return ""
