@@ -79,6 +79,10 @@ class Layout:
         """A folder for each recipe, with what models have answered."""
         return self.home / "ledger"
 
+    def evidence(self, recipe: str) -> Path:
+        """What was measured of a model's recipe."""
+        return self.home / "evidence" / f"{recipe}.json"
+
     @property
     def dagster(self) -> Path:
         return self.home / "dagster"

@@ -195,6 +195,8 @@ class Settings(BaseSettings):
     extract: ExtractSettings = ExtractSettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
+    admit: dict[str, str] = {}
+    """Why edges are followed although their measure does not admit them: {"rule" or a recipe's id: the reason}."""
     serve: ServeSettings = ServeSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""

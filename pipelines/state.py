@@ -213,7 +213,7 @@ def _graph_state(home: _Home) -> AssetState:
     record = graph_record(home.layout)
     try:
         said = extracted(home.settings, home.chunked)
-        inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints)
+        inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints, home.settings)
     except CgragError as error:
         return AssetState("knowledge_graph", "stale", error.problem)
     if record and record["generation"] != read_generation(home.layout.graph_store):
@@ -328,13 +328,17 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
     """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
     record = graph_record(Layout(settings.home))
     if record is None:
-        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0}
+        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0, "admission": []}
     return {
         "symbols": record.get("symbols", 0),
         "entities": sum(record["entities_by_type"].values()),
         "edges": record["edges_by_relation"],
         "edges_by_origin": record.get("edges_by_origin", {}),
         "mentions": record["mentions"],
+        "admission": [
+            {name: verdict[name] for name in ("origin", "recipe", "admitted", "why", "override")}
+            for verdict in record.get("admission", {}).values()
+        ],
     }
 
 

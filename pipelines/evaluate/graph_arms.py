@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from pipelines.evaluate.places import Span
 from pipelines.evaluate.questions import Question
 from pipelines.evaluate.scoring import Ranking
+from pipelines.graph.look_up import admitted_origins
 from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import current_generation, load_index
 from pipelines.retrieve.expand import Expansion
-from pipelines.retrieve.graph_search import ADMITTED, GraphSearch, Placed
+from pipelines.retrieve.graph_search import GraphSearch, Placed
 from pipelines.retrieve.structural import KEPT, insert
 from pipelines.settings import Settings
 
@@ -27,7 +28,9 @@ class Graph:
     def __init__(self, bench: "Bench", all_origins: bool) -> None:
         self._settings = bench.settings
         self._index = load_index(bench.settings)
-        self._search = GraphSearch(self._index, bench.settings, None if all_origins else ADMITTED)
+        self._search = GraphSearch(
+            self._index, bench.settings, None if all_origins else admitted_origins(bench.settings)
+        )
         self.placed: list[Placed | None] = [self._search.placed(question.text) for question in bench.questions]
         columns = (self._index.table[name].to_pylist() for name in ("path", "start", "end"))
         self.spans = [Span(*place) for place in zip(*columns, strict=True)]
@@ -50,7 +53,7 @@ class Graph:
 
     @cached_property
     def expansion(self) -> Expansion:
-        return Expansion(self._index, self._settings, ADMITTED)
+        return Expansion(self._index, self._settings, admitted_origins(self._settings))
 
 
 def has_graph(settings: Settings) -> bool:

@@ -54,7 +54,7 @@ def build_graph(
     """Return the graph.
 
     `documents`, `outline` and `chunks` are rows of the tables of the chunks stage, `sites` the edges' places by origin,
-    `extractions` the rows of what a model found; what rules find keeps to the `taxonomy`, the product's own unless told.
+    `extractions` the rows of what a model found; rules keep to the `taxonomy`, the product's own unless told.
     A page of docs is an entity, so is every heading; any other file is one if something refers to it.
     """
     chunks, documents, outline = list(chunks), list(documents), list(outline)
@@ -79,8 +79,9 @@ def build_graph(
     named = said.names | {id: (name, [kind]) for id, (name, kind) in ruled.terms.items()}
     entities |= {id: _name(id, name, types) for id, (name, types) in named.items()}
     mentions |= said.mentions
-    for entity, path, start, end, line in ruled.mentions:
-        placed.mention(mentions, entity, "rule", path, start, end, line)
+    for mention in ruled.mentions:
+        entity, path, *place = mention
+        placed.mention(mentions, entity, "rule", path, *place)
     for origin, places in [*known.items(), *ruled.sites.items(), ("parse", defined), ("llm", said.sites)]:
         for site in places:
             found[site.source, site.relation, site.target].append((ORIGINS.index(origin), site))

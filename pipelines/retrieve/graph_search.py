@@ -15,8 +15,6 @@ from pipelines.retrieve.structural import KEPT, Step, Structural, Structure, ins
 from pipelines.retrieve.symbols import Symbol, Symbols
 from pipelines.settings import Settings
 
-ADMITTED: tuple[str, ...] = ("parse", "link")
-"""Whose edges a search follows unless told."""
 _SEEDS = 3
 _BEGINNING = 200
 """Characters of a definition that decide which chunk shows it: its first line may be the last of a chunk of imports."""
@@ -38,8 +36,9 @@ class Placed:
 class GraphSearch:
     """A loaded index and the current graph, to be asked many questions.
 
-    Only edges with an origin in `origins` are seen (all of them where it is None). The walk's chunks are put into the
-    ranking of `ranker`, the lexical one unless told; which walk is taken does not depend on it.
+    Only edges with an origin in `origins` are seen, all of them where it is None; searches follow those of
+    `admitted_origins`. The walk's chunks are put into the ranking of `ranker`, the lexical one unless told; which walk
+    is taken does not depend on it.
 
     Raises:
         CgragError: there is no graph in that store.
@@ -49,7 +48,7 @@ class GraphSearch:
         self,
         index: LexicalIndex,
         settings: Settings,
-        origins: Iterable[str] | None = ADMITTED,
+        origins: Iterable[str] | None,
         store: Store = "duckdb",
         ranker: Ranker | None = None,
     ) -> None:
