@@ -4,7 +4,21 @@ import sys
 
 import typer
 
-from cgrag.cli import doctor, evaluate, graph, ledger, llm, neo4j, plan, questions, run, search, status, ui
+from cgrag.cli import (
+    doctor,
+    evaluate,
+    evaluate_extraction,
+    graph,
+    ledger,
+    llm,
+    neo4j,
+    plan,
+    questions,
+    run,
+    search,
+    status,
+    ui,
+)
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -20,6 +34,7 @@ app.command("plan")(plan.plan)
 app.command("search")(search.search)
 app.command("graph")(graph.graph)
 app.command("evaluate")(evaluate.evaluate)
+app.command("evaluate-extraction")(evaluate_extraction.evaluate_extraction)
 app.command("search-dataset")(evaluate.search_dataset)
 app.add_typer(questions.app, name="questions")
 app.add_typer(ledger.app, name="ledger")

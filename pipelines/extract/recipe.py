@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -79,11 +79,14 @@ class Recipe(BaseModel):
     taxonomy: Taxonomy
     max_tokens: int
     """The longest answer, which is never cut off: names and relations are offered as far as they fit."""
+    format: Literal["list", "slots"] = "list"
+    """What an answer looks like: a list of entities with their relations, or labels for slots that rules choose."""
     version: tuple[int, int] = (VERSION, NAMES_VERSION)
 
     @cached_property
     def id(self) -> str:
-        return f"{file_name(self.model).rpartition('-')[0]}-{digest(self.model_dump(mode='json'))[:8]}"
+        told = self.model_dump(mode="json", exclude={"format"} if self.format == "list" else None)
+        return f"{file_name(self.model).rpartition('-')[0]}-{digest(told)[:8]}"
 
     @cached_property
     def system(self) -> str:
