@@ -13,12 +13,12 @@ from pipelines.evaluate.extraction_scores import Edge, Said, key
 from pipelines.extract.names import find_name
 from pipelines.extract.taxonomy import Taxonomy
 from pipelines.rules.corpus import Ruled
+from pipelines.rules.mentions import OF_SOURCE
 from pipelines.rules.prose import Prose
 
 DRAWS = 20
 """Random edges for each that a recipe or the truth has: their precision is to be chance's, not one draw's."""
 _LINK = re.compile(r"\[([^\[\]\n]+)\](?:\([^()\n]*\)|\[[^\]\n]*\])")
-_NEAR = 400
 
 
 def by_rules(chunks: Sequence[Annotated], ruled: Ruled, types: Mapping[str, str], origin: str) -> list[Said]:
@@ -43,7 +43,7 @@ def by_rules(chunks: Sequence[Annotated], ruled: Ruled, types: Mapping[str, str]
         for site in sites[chunk.path]:
             if chunk.start <= site.start and site.end <= last:
                 target = _named(chunk, site, inside, origin)
-                source = key(_text(chunk, site.start, site.end)) if origin == "cooccurrence" else HEADING
+                source = key(_text(chunk, site.start, site.end)) if site.tier in OF_SOURCE else HEADING
                 if target and target != source:
                     edges.add((source, site.relation, target))
         found.append(Said(names, frozenset(edges)))
@@ -52,15 +52,15 @@ def by_rules(chunks: Sequence[Annotated], ruled: Ruled, types: Mapping[str, str]
 
 def _named(chunk: Annotated, site: Site, mentions: Sequence[tuple[int, int, str]], origin: str) -> str:
     """The key of the text by which a chunk names the target of a site."""
-    if origin == "rule":
+    if origin == "rule" and site.tier not in OF_SOURCE:
         return key(_text(chunk, site.start, site.end))
     if origin == "link":
         for match in _LINK.finditer(chunk.text):
             if match.start() <= site.start - chunk.start < match.end():
                 return key(match[1])
         return key(_text(chunk, site.start, site.end).rpartition(":")[2])
-    after = (at for at in mentions if at[2] == site.target and site.end <= at[0] < site.end + _NEAR)
-    return next((key(_text(chunk, start, end)) for start, end, _ in after), "")
+    named = [(abs(start - site.start), start, end) for start, end, entity in mentions if entity == site.target]
+    return key(_text(chunk, *min(named)[1:])) if named else ""
 
 
 def _text(chunk: Annotated, start: int, end: int) -> str:

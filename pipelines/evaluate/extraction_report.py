@@ -129,7 +129,7 @@ def _add_code_baselines(
     chance, pairs = [], []
     for chunk, true in zip(code, truth, strict=True):
         names = [name for _, name in ranked_names(chunk.text)]
-        pairs.append(together(chunk.text, Said({key(name): true.names.get(key(name), "") for name in names}), names,
+        pairs.append(together(chunk.text, Said({key(name): "" for name in names}), names,
                               taxonomy, is_code=True))  # fmt: skip
         chance.append(at_random(chunk.chunk_id, true.names, len(true.edges), taxonomy))
     result.code.append(score("co-occurrence in a line", pairs, truth))
@@ -164,7 +164,7 @@ def _evidence(recipe: str, scores: Scores, annotations: str) -> Evidence:
 
 def _measured(settings: Settings, recipe: Recipe, asked: Asked, evidence: Evidence | None) -> Measured:
     contents = [piece["content"] for pieces in asked.pieces.values() for piece in pieces]
-    kinds, edges = degenerate(contents, recipe.taxonomy)
+    kinds, edges = degenerate(contents, recipe.taxonomy, recipe.format)
     answered = max(len(asked.answers), 1)
     return Measured(
         recipe.id,

@@ -81,7 +81,7 @@ def score(recipe: str, said: Sequence[Said], truth: Sequence[Said], together: Se
     common = [sorted(s.names.keys() & t.names.keys()) for s, t in zip(told, truth, strict=True)]
     names = [(len(both), len(s.names), len(t.names)) for both, s, t in zip(common, told, truth, strict=True)]
     types = [
-        (sum(s.names[name] == t.names[name] for name in both), len(both))
+        (sum(s.names[name] == t.names[name] for name in both), sum(bool(s.names[name]) for name in both))
         for both, s, t in zip(common, told, truth, strict=True)
     ]
     edges = [_counts(s.edges, t.edges) for s, t in zip(told, truth, strict=True)]

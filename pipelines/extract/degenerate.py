@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
+from pipelines.extract.answer import NONE, Format
 from pipelines.extract.taxonomy import Taxonomy
 
 _RUN = 3
@@ -12,7 +13,7 @@ _RUN = 3
 Edge = tuple[str, str, str]
 
 
-def degenerate(contents: Iterable[str], taxonomy: Taxonomy) -> tuple[Counter[str], int]:
+def degenerate(contents: Iterable[str], taxonomy: Taxonomy, format: Format = "list") -> tuple[Counter[str], int]:
     """Return how many edges of answers are degenerate, by kind, and how many edges there are; an edge counts once.
 
     Kinds: duplicate (of an earlier one), loop (to itself), walk (three or more that each lead to the next name of the
@@ -27,10 +28,11 @@ def degenerate(contents: Iterable[str], taxonomy: Taxonomy) -> tuple[Counter[str
     total = 0
     order = {relation.name: number for number, relation in enumerate(taxonomy.relations)}
     for content in contents:
-        names, edges = _read(content)
+        names, edges = _read(content, format)
         place = {name: number for number, name in enumerate(names)}
         found: dict[int, str] = {}
-        for start, end in _runs([_is_step(place, edge) for edge in edges], _RUN):
+        steps = [_is_step(place, edge) for edge in edges] if format == "list" else []  # slots' pairs are not its choice
+        for start, end in _runs(steps, _RUN):
             found.update(dict.fromkeys(range(start, end), "walk"))
         for start, end in _runs([_follows(order, *both) for both in pairwise(edges)], _RUN - 1):
             found = dict.fromkeys(range(start, end + 1), "recital") | found
@@ -46,8 +48,11 @@ def degenerate(contents: Iterable[str], taxonomy: Taxonomy) -> tuple[Counter[str
     return kinds, total
 
 
-def _read(content: str) -> tuple[list[str], list[Edge]]:
+def _read(content: str, format: Format) -> tuple[list[str], list[Edge]]:
     said = json.loads(content)
+    if format == "slots":
+        entities, edges = said
+        return [name for name, _ in entities], [(one, kind, other) for one, kind, other in edges if kind != NONE]
     names = list(dict.fromkeys(entity[0] for entity in said))
     return names, [(entity[0], kind, target) for entity in said for kind, target in entity[2:]]
 

@@ -11,8 +11,9 @@ from pipelines.chunking.lines import Lines
 from pipelines.chunking.restore import restore_texts
 from pipelines.code.link import Site
 from pipelines.extract.taxonomy import Taxonomy
+from pipelines.rules.mentions import Found, Heading, Mention
 from pipelines.rules.names import written_names
-from pipelines.rules.page import Found, Heading, Mention, Terms, read_page
+from pipelines.rules.page import Terms, read_page
 from pipelines.rules.prose import Prose, read_prose
 from pipelines.rules.symbols import Context, SymbolTable
 
@@ -111,9 +112,12 @@ def _add(result: Ruled, path: str, lines: Lines, found: Found) -> None:
     result.terms |= found.terms
     result.mentions += [(m.entity, path, m.start, m.end, lines.number(m.start)) for m in found.mentions]
     result.sites["rule"] += [site(source, kind, m.entity, m.binding, m) for source, kind, m in found.references]
-    result.sites["cooccurrence"] += [
-        site(one.entity, kind, other.entity, "sentence", one) for one, kind, other in found.together
-    ]
+    for origin, tier, pairs in (
+        ("rule", "abbreviation", found.synonyms),
+        ("rule", "argument", found.arguments),
+        ("cooccurrence", "sentence", found.together),
+    ):
+        result.sites[origin] += [site(one.entity, kind, other.entity, tier, one) for one, kind, other in pairs]
 
 
 def _owners(

@@ -13,13 +13,16 @@ _WRITTEN = re.compile(
     r"(?![A-Za-z0-9_/\\-])"
 )
 _CODE = re.compile(r"[~!@]?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(\([^`]*\))?(?:=.*)?", re.ASCII)
-_OPTION = re.compile(r"(--?[A-Za-z][\w-]*)(?:[= ].*)?|([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=.*)?", re.ASCII)
+_OPTION = re.compile(
+    r"(--?[A-Za-z][\w-]*)(?:[= ].*)?|([a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=.*)?", re.ASCII
+)
 _ROLE_TARGET = re.compile(r"[^<]*<([^<>\s]+)>")
 _BOLD = re.compile(r"(?<![*\w])\*\*(?P<bold>[^*\n]{2,60})\*\*(?![*\w])")
 _DEFINED = re.compile(
     r"(?:\A|(?<=[.!?]\s)|(?<=\n\n))[ \t]*`?(?P<term>[A-Z][\w+#-]*(?: [\w+#-]+){0,3}?)`?"
     r"(?: \([A-Z][\w-]*\))? (?:is|are) (?:an?|the) (?!same|only|following|first|last|main|best|most)"
 )
+_ABBREVIATED = re.compile(r"(?P<long>(?:[A-Za-z][\w-]*[ \t]){2,5})\((?P<short>[A-Z][A-Za-z]{1,5})s?\)")
 _WORD = re.compile(r"[^\W_](?:[\w+#-]*[\w+#])?")
 _MOST_WORDS = 4
 _FUNCTION_WORDS = """
@@ -44,6 +47,8 @@ class Written(NamedTuple):
     """Of the name itself, without marks around it."""
     is_plain: bool
     """Whether only its marks tell it from a word of the language."""
+    is_marked: bool = False
+    """Whether it stands between back-ticks."""
 
 
 def written_names(text: str, start: int = 0, end: int | None = None) -> Iterator[Written]:
@@ -66,21 +71,48 @@ def written_names(text: str, start: int = 0, end: int | None = None) -> Iterator
         if code:
             at = match.start(group) + inside.index(code[1])
             plain = not (code[2] or is_code(code[1]))
-            yield Written(code[1], at, at + len(code[1]), is_plain=plain)
+            yield Written(code[1], at, at + len(code[1]), plain, is_marked=True)
 
 
 def options(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans of options of a command line and of environment variables between back-ticks.
+    """Yield the spans of options of a command line, parameters and environment variables between back-ticks.
 
-    >>> text = "Set `--enable-lora` or `HF_TOKEN=…`."
+    A parameter is snake_case; a variable of the environment is called so in the sentence, or given a value.
+
+    >>> text = "Set `--enable-lora`, `max_len` or `HF_TOKEN=…`, of `VEC_SIZE`."
     >>> [text[start:end] for start, end in options(text, 0, len(text))]
-    ['--enable-lora', 'HF_TOKEN']
+    ['--enable-lora', 'max_len', 'HF_TOKEN']
     """
+    is_about_environment = re.search(r"\benv(?:ironment)?\b", text[start:end], re.IGNORECASE)
     for match in _WRITTEN.finditer(text, start, end):
-        found = _OPTION.fullmatch((match["ticked"] or "").strip())
-        if found:
+        inside = (match["ticked"] or "").strip()
+        found = _OPTION.fullmatch(inside)
+        if found and (not (found[2] or "").isupper() or "=" in inside or is_about_environment):
             at = match.start("ticked") + match["ticked"].index(found[1] or found[2])
             yield at, at + len(found[1] or found[2])
+
+
+def abbreviations(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield the spans of a term and of its abbreviation behind it, whose capitals begin the term's words.
+
+    >>> text = "Use the Mixture of Experts (MoE), or pipeline parallelism (PP), now (NOW)."
+    >>> [(text[a:b], text[c:d]) for (a, b), (c, d) in abbreviations(text)]
+    [('Mixture of Experts', 'MoE'), ('pipeline parallelism', 'PP')]
+    """
+    for match in _ABBREVIATED.finditer(text):
+        letters = [letter.lower() for letter in match["short"] if letter.isalpha() and letter != "s"]
+        words = list(_WORD.finditer(text, match.start("long"), match.end("long")))
+        for many in range(len(letters), len(words) + 1):
+            tail = words[len(words) - many :]
+            initials = [word[0][0].lower() for word in tail]
+            if many > 1 and initials[0] == letters[0] and _in_order(letters, initials):
+                yield (tail[0].start(), tail[-1].end()), match.span("short")
+                break
+
+
+def _in_order(letters: list[str], initials: list[str]) -> bool:
+    rest = iter(initials)
+    return all(letter in rest for letter in letters)
 
 
 def is_code(name: str) -> bool:

@@ -1,20 +1,26 @@
 """One page of docs: what it mentions, which heading says so, and what stands in one sentence."""
 
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
 
 from pipelines.extract.taxonomy import Taxonomy
-from pipelines.graph.names import name_id
-from pipelines.rules.names import definitions, is_distinct, is_term, options, spans_of_words, words_of, written_names
+from pipelines.rules.code import read_code
+from pipelines.rules.mentions import CONCEPT, VARIABLE, Found, Heading, Mention
+from pipelines.rules.names import (
+    abbreviations,
+    definitions,
+    is_distinct,
+    is_term,
+    options,
+    spans_of_words,
+    words_of,
+    written_names,
+)
 from pipelines.rules.prose import Prose
 from pipelines.rules.symbols import Context, SymbolTable
 
-CONCEPT, VARIABLE = "Concept", "Variable"
 _WEAK = ("definition", "option", "heading")
 """Bindings that give way to others of the same place."""
 _MOST_IN_SENTENCE = 6
@@ -23,44 +29,12 @@ _LONGEST_TERM = 4
 _SEPARATORS = frozenset(" ,;&/|`*_()[]\n\t\r:-")
 
 
-class Mention(NamedTuple):
-    """An entity where a page names it; offsets in characters of the page, half open."""
-
-    start: int
-    end: int
-    entity: str
-    type: str
-    binding: str
-
-
-class Heading(NamedTuple):
-    """A heading of a page: where its section starts, its entity, and its level from 1 on."""
-
-    start: int
-    entity: str
-    title: str
-    level: int
-
-
-@dataclass
-class Found:
-    """What the rules find on a page, in order."""
-
-    mentions: list[Mention] = field(default_factory=list)
-    terms: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """{entity: (spelling, type)} of what is in no table: defined terms, options."""
-    references: list[tuple[str, str, Mention]] = field(default_factory=list)
-    """(source, relation, the mention of the target)."""
-    together: list[tuple[Mention, str, Mention]] = field(default_factory=list)
-    """(one, relation, other) that stand in one sentence."""
-
-
 class Terms:
     """Titles that one heading of the corpus alone has: their words elsewhere mean it.
 
-    The title of a page counts in any case of its letters, that of a section as it is written and with two words or
-    more: "Data Structure" is no name of every data structure. A title of one word has to be unlike plain words. What
-    more than `MOST_PAGES` pages say is the language of the corpus, and no reference to one section.
+    They count as the title has them: "Data Structure" is no name of every data structure. A title of one word has to be
+    a page's, and unlike plain words. What more than `MOST_PAGES` pages say is the language of the corpus, and no
+    reference to one section.
     """
 
     MOST_PAGES = 10
@@ -111,10 +85,7 @@ def _is_named(heading: Heading) -> bool:
 
 
 def _is_said(heading: Heading, text: str) -> bool:
-    title = _bare(heading.title)
-    return title in (text, " ".join(text.split())) or (
-        heading.level == 1 and " " in title and title.lower() == " ".join(text.split()).lower()
-    )
+    return _bare(heading.title) == " ".join(text.split())
 
 
 def read_page(
@@ -142,32 +113,44 @@ def read_page(
         at = bisect_right(starts, offset) - 1
         return headings[at].entity if at >= 0 else context.path
 
+    def is_own(mention: Mention) -> bool:
+        """Whether a heading is what its own section mentions: as an entity, or by its words."""
+        source = around(mention.start)
+        title = source.rpartition("::")[2].rpartition(" > ")[2]
+        said = set(words_of(page.text[mention.start : mention.end]))
+        return _is_about(source, mention.entity) or said <= set(words_of(title))
+
     has_concepts = CONCEPT in taxonomy.type_names
-    others: list[Mention] = []
+    others = list(labels)
     if has_concepts:
-        for term, start, end in definitions(page.text):
-            others.append(Mention(start, end, name_id(term), CONCEPT, "definition"))
-            found.terms.setdefault(name_id(term), (term, CONCEPT))
-    others += labels
+        others += (found.term(page.text, start, end, CONCEPT, "definition") for _, start, end in definitions(page.text))
     for start, end in page.sentences():
         named = list(_symbols(page.text, start, end, context, table))
         named += (mention for mention in others if start <= mention.start < end)
         if VARIABLE in taxonomy.type_names:
-            for first, last in options(page.text, start, end):
-                option = page.text[first:last]
-                named.append(Mention(first, last, name_id(option), VARIABLE, "option"))
-                found.terms.setdefault(name_id(option), (option, VARIABLE))
+            for span in options(page.text, start, end):
+                kind = table.type_of(page.text[slice(*span)])
+                named.append(found.term(page.text, *span, kind if kind in taxonomy.type_names else VARIABLE, "option"))
         if has_concepts:
-            named += terms.mentions(page.text, start, end)
+            named += (
+                mention
+                for mention in terms.mentions(page.text, start, end)
+                if not _is_about(around(mention.start), mention.entity)
+            )
         kept = _apart(named)
         found.mentions += kept
         for mention in kept:
             source = around(mention.start)
             relation = _relation(CONCEPT, mention.type, taxonomy)
-            if relation and mention.binding != "label" and not _is_about(source, mention.entity):
+            if relation and mention.binding != "label" and not is_own(mention):
                 found.references.append((source, relation, mention))
         found.together += _together(page.text, kept, taxonomy)
-    found.mentions += _in_code(page, text, context, table)
+    if has_concepts:
+        found.synonyms = _synonyms(page.text, found, taxonomy)
+    in_code = read_code(page, text, context, table, taxonomy)
+    found.mentions += in_code.mentions
+    found.arguments = in_code.arguments
+    found.terms |= in_code.terms
     said = {mention.entity for mention in found.mentions}
     found.terms = {entity: term for entity, term in found.terms.items() if entity in said}
     return found
@@ -184,15 +167,17 @@ def _symbols(text: str, start: int, end: int, context: Context, table: SymbolTab
         yield Mention(written.start, written.end, symbol.id, symbol.type, binding)
 
 
-def _in_code(page: Prose, text: str, context: Context, table: SymbolTable) -> Iterator[Mention]:
-    """What the page's code imports from the corpus, wherever it uses it."""
-    meant = {name: found for name in page.imports if (found := table.meaning(name, context)) is not None}
-    if meant:
-        names = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(meant, key=len, reverse=True)))})(?!\w)")
-        for start, end in page.code:
-            for match in names.finditer(text, start, end):
-                symbol = meant[match[0]].symbol
-                yield Mention(*match.span(), symbol.id, symbol.type, "import")
+def _synonyms(text: str, found: Found, taxonomy: Taxonomy) -> list[tuple[Mention, str, Mention]]:
+    relation = taxonomy.relation("RELATES_TO")
+    if relation is None or not relation.allows(CONCEPT, CONCEPT):
+        return []
+    pairs = []
+    for term, short in abbreviations(text):
+        known = {(mention.start, mention.end): mention for mention in found.mentions}
+        ends = [known.get(span) or found.term(text, *span, CONCEPT, "abbreviation") for span in (short, term)]
+        found.mentions += [mention for mention in ends if mention not in found.mentions]
+        pairs.append((ends[0], relation.name, ends[1]))
+    return pairs
 
 
 def _apart(mentions: Iterable[Mention]) -> list[Mention]:

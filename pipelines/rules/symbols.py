@@ -49,6 +49,7 @@ class SymbolTable:
     """All symbols of a corpus by the last part of their names; what is defined inside a function is none of them."""
 
     def __init__(self, entities: Iterable[Mapping[str, Any]]) -> None:
+        self.by_id: dict[str, Symbol] = {}
         self._named: dict[str, list[Symbol]] = defaultdict(list)
         self._roots: set[str] = set()
         for row in entities:
@@ -58,6 +59,7 @@ class SymbolTable:
             name = row["id"].partition("::")[2]
             self._roots.add(dotted.partition(".")[0])
             symbol = Symbol(row["id"], row["type"], row["path"], f"{dotted}.{name}" if name else dotted)
+            self.by_id[symbol.id] = symbol
             self._named[symbol.dotted.rpartition(".")[2]].append(symbol)
 
     def meaning(self, name: str, context: Context) -> Meaning | None:
@@ -88,6 +90,16 @@ class SymbolTable:
         if not is_auxiliary(context.path):
             found = [symbol for symbol in found if not is_auxiliary(symbol.path)]
         return _only(linked, "link") or _only(near, "local") or _only(found, "qualified" if is_dotted else "unique")
+
+    def type_of(self, name: str) -> str:
+        """Return the type that all symbols of this name have, "" where there is none or they differ."""
+        types = {symbol.type for symbol in self._named.get(name, [])}
+        return types.pop() if len(types) == 1 else ""
+
+    def module(self, dotted: str) -> Symbol | None:
+        """Return the module of this dotted name."""
+        named = self._named.get(dotted.rpartition(".")[2], [])
+        return next((symbol for symbol in named if symbol.dotted == dotted and symbol.type == "Module"), None)
 
     def _called(self, name: str) -> list[Symbol]:
         """Symbols whose dotted name ends so; else those that a package `a.b` in `a.b.Name` may hand on."""

@@ -41,7 +41,7 @@ def test_a_name_means_a_symbol_by_a_certain_rule(text, entity, binding):
         "a request of the Model by an Engine",  # words of the language
         "the `request`",  # a plain word in small letters, of whatever marks
         "the `Twin`",  # two of that name
-        "`load_model`",  # a member by its bare name
+        "a load_model",  # a member by its bare name
         "`FakeEngine`",  # of the tests
         "```\nfrom other import Engine\n```\nthe `Engine`",  # another package's
         "| `Engine` | b |\n|---|---|\n| `Model` | `Request` |",
@@ -56,7 +56,7 @@ def test_what_no_rule_is_sure_of_stays_a_word(text):
 def test_titles_and_definitions_are_concepts():
     tree = {
         "docs/cache.md": "# Prefix Caching\n\nPrefix caching saves.\n\n## Data Structure\n\nBlock Table is a map.\n",
-        "docs/use.md": "# Use\n\nWith prefix caching and a data structure, the Block Table grows by `--block-size`.\n",
+        "docs/use.md": "# Use\n\nWith Prefix Caching and a data structure, the Block Table grows by `--block-size`.\n",
     }
     found = rules(tree)
     edges = {(site.source, site.target) for site in found.sites["rule"]}
@@ -68,6 +68,36 @@ def test_titles_and_definitions_are_concepts():
         "name:block table": ("Block Table", "Concept"),
         "name:--block-size": ("--block-size", "Variable"),
     }
+
+
+def test_a_name_that_several_have_is_a_name_of_their_type():
+    found = rules({"docs/use.md": "# Use\n\nBoth `load_model` and `max_len` and `CACHE_DIR`.\n"})
+    assert found.terms == {"name:load_model": ("load_model", "Function"), "name:max_len": ("max_len", "Variable")}
+
+
+def test_an_abbreviation_relates_to_what_it_stands_for():
+    found = rules({"docs/use.md": "# Use\n\nFor Mixture of Experts (MoE) and data parallelism (DP).\n"})
+    edges = {(site.source, site.relation, site.target) for site in found.sites["rule"] if site.tier == "abbreviation"}
+    assert edges == {
+        ("name:moe", "RELATES_TO", "name:mixture of experts"),
+        ("name:dp", "RELATES_TO", "name:data parallelism"),
+    }
+
+
+def test_an_example_shows_parameters_methods_and_modules():
+    code = """from pkg.engine import Engine
+engine = Engine(model="a, b=(", size=f(x=1), deep=[
+    2])
+engine.run(y=1)
+other.run()
+"""
+    text = f"# Use\n\n```python\n{code}```\n"
+    found = rules({"docs/use.md": text})
+    edges = {(site.source, site.relation, site.target) for site in found.sites["rule"]}
+    assert edges == {(f"name:{name}", "DEFINED_IN", ENGINE) for name in ("model", "size", "deep")}
+    mentioned = {(text[start:end], entity) for entity, path, start, end, _ in found.mentions if path == "docs/use.md"}
+    assert {("pkg.engine", "pkg/engine.py"), ("run", RUN), ("Engine", ENGINE)} <= mentioned
+    assert sum(entity == RUN for entity, path, *_ in found.mentions if path == "docs/use.md") == 1
 
 
 def test_a_sentence_pairs_its_names_but_for_siblings_and_parts():
