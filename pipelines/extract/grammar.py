@@ -16,8 +16,10 @@ from functools import lru_cache
 
 from pipelines.extract.taxonomy import Taxonomy
 
-MOST_RELATIONS = 4
-"""Of one entity."""
+MOST_RELATIONS = 6
+"""Of one entity. Of the true relations of 2,000 chunks of Python (the parser's) and of the annotated docs of the split
+dev, those within so many of their source: 4 → .81 and .95, 6 → .93 and .98, 8 → .98 and 1.0, 12 → 1.0. Each more takes
+bytes that fewer names then have, so that the last few are not worth it."""
 
 
 def grammar_of(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_RELATIONS) -> str:

@@ -25,7 +25,7 @@ from pipelines.serve.models import default_model, revision_of
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_json, write_json
 
-VERSION = 2
+VERSION = 3
 """Raise it when the same recipe renders other requests."""
 PROMPT = Path(__file__).with_name("prompt.txt")
 SLOTS_PROMPT = Path(__file__).with_name("prompt-slots.txt")

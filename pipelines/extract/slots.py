@@ -18,7 +18,8 @@ from pipelines.rules.prose import Prose
 
 Pairs = Sequence[tuple[str, str]]
 MOST_PAIRS = 24
-"""Of a chunk."""
+"""Of a chunk. Of the true relations of the chunks that grammar.py tells of, those within so many of their chunk:
+8 → .84 in code and .64 in docs, 12 → .94 and .80, 16 → .98 and .90, 24 → 1.0 and 1.0."""
 _TWICE = 2
 """Of a name that a sentence has again and again, so many places are looked at."""
 
