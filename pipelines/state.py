@@ -13,6 +13,8 @@ from pipelines.dense.encoder import model_of
 from pipelines.dense.index import stored_vectors
 from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
+from pipelines.evaluate.extraction_report import report_inputs as extraction_report_inputs
+from pipelines.evaluate.extraction_report import stored_extraction_report
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview, totals
@@ -30,10 +32,10 @@ PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
 EVERY = (
     *("corpus_files", "chunks", "bm25_index", "chunk_embeddings", "code_facts", "code_edges", "extractions"),
-    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report"),
+    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report", "extraction_report"),
 )
 """All assets, in the order in which they are built."""
-ON_REQUEST = ("question_sets", "retrieval_report")
+ON_REQUEST = ("question_sets", "retrieval_report", "extraction_report")
 """Built only when selected by name, or from the UI."""
 OPTIONAL = ("chunk_embeddings",)
 """Built when selected by name; from then on every run brings them up to date."""
@@ -269,6 +271,17 @@ def _report_state(home: _Home) -> AssetState:
     return _compared("retrieval_report", stored["inputs"], report_inputs(home.settings))
 
 
+def _extraction_report_state(home: _Home) -> AssetState:
+    stored = stored_extraction_report(home.layout)
+    if stored is None:
+        return AssetState("extraction_report", "missing", "never built")
+    try:
+        wanted = extraction_report_inputs(home.settings, home.chunked)
+    except CgragError as error:
+        return AssetState("extraction_report", "stale", error.problem)
+    return _compared("extraction_report", stored.get("inputs", {}), wanted)
+
+
 def _compared(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> AssetState:
     """Whether what an asset was built from is what it would be built from now."""
     changed = [part for part, value in wanted.items() if stored.get(part) != value]
@@ -286,6 +299,7 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "neo4j_graph": _neo4j_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,
+    "extraction_report": _extraction_report_state,
 }
 
 

@@ -25,7 +25,6 @@ def evaluate_extraction(
     On the split test, the measure is stored, and decides whether searches follow the recipe's edges.
     """
     from pipelines.evaluate import extraction_report
-    from pipelines.layout import Layout
     from pipelines.settings import load_settings
 
     if split not in _SPLITS:
@@ -39,7 +38,7 @@ def evaluate_extraction(
             ask=ask,
             report=report,
         )
-    extraction_report.store_report(Layout(settings.home), found)
+    extraction_report.store_report(settings, found)
     if json:
         print_json(extraction_report.document(found))
         return

@@ -25,7 +25,8 @@ def code_chunks(layout: Layout, most: int = CHUNKS_OF_CODE) -> tuple[list[Annota
     """Return `most` chunks of Python, the same ones each time, and the truth of each.
 
     A relation counts if both its ends are named in the chunk, by the last parts of their names; a name's type is that
-    of its symbol. Chunks with fewer than three relations show little, and are passed over.
+    of its symbol. That one refers to what it calls or inherits goes without saying.
+    Chunks with fewer than three relations show little, and are passed over.
     """
     entities = read_table(layout.graph / "entities.parquet", ENTITIES).to_pylist()
     types = {row["id"]: row["type"] for row in entities if row["path"].endswith(".py")}
@@ -60,7 +61,8 @@ def _truth(chunk: Mapping[str, Any], sites: Sequence[Site], types: Mapping[str, 
             source, target = map(key, ends)
             edges.add((source, site.relation, target))
             names[source], names[target] = types.get(site.source, ""), types.get(site.target, "")
-    return Said(names, frozenset(edges))
+    said = {(source, target) for source, relation, target in edges if relation != "REFERENCES"}
+    return Said(names, frozenset(edge for edge in edges if edge[1] != "REFERENCES" or (edge[0], edge[2]) not in said))
 
 
 def _last(id: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipelines.chunking.partition import stored_fingerprint
+from pipelines.corpus.scan import load_plan
 from pipelines.evaluate.annotations import FOLDER, Annotated, Split, agreement, fingerprint, load_annotated
 from pipelines.evaluate.code_truth import code_chunks
 from pipelines.evaluate.extraction_baselines import at_random, by_rules, together
@@ -26,7 +28,7 @@ from pipelines.progress import Reporter, no_report
 from pipelines.rules import VERSION as RULES_VERSION
 from pipelines.rules.stored import stored_rules
 from pipelines.settings import Settings
-from pipelines.tables import read_record, read_table, write_json
+from pipelines.tables import digest, read_record, read_table, write_json
 
 VERSION = 1
 """Raise it when the same answers give another report."""
@@ -203,10 +205,27 @@ def _row(scores: Scores) -> dict[str, Any]:
     return {name: shown(value) for name, value in vars(scores).items()}
 
 
-def store_report(layout: Layout, found: ExtractionReport) -> Path:
+def report_inputs(settings: Settings, chunks: Mapping[str, str]) -> dict[str, Any]:
+    """What a report is made of, beside the answers of the ledger; `chunks` are the fingerprints of the partitions.
+
+    Raises:
+        CgragError: the active recipe cannot be read.
+    """
+    return {
+        "chunks": digest(dict(chunks)),
+        "annotations": fingerprint("test"),
+        "recipe": active_recipe(settings).id,
+        "version": [VERSION, RULES_VERSION],
+    }
+
+
+def store_report(settings: Settings, found: ExtractionReport) -> Path:
     """Write reports/extraction.json and return its path."""
+    layout = Layout(settings.home)
     file = layout.reports / "extraction.json"
-    write_json(file, document(found))
+    plan = load_plan(layout)
+    chunks = {key: print for key in plan if (print := stored_fingerprint(layout, key))}
+    write_json(file, document(found) | {"inputs": report_inputs(settings, chunks)})
     return file
 
 

@@ -14,6 +14,7 @@ from pipelines.extract.overview import PartitionOverview, overview, totals
 from pipelines.extract.partition import PartitionResult, Work, build_partition, work_of
 from pipelines.extract.recipe import active_recipe, store_recipe
 from pipelines.extract.run import Extraction
+from pipelines.extract.stats import degenerate_answers
 from pipelines.layout import Layout
 from pipelines.progress import Progress, Reporter, no_report
 from pipelines.settings import Settings
@@ -119,9 +120,14 @@ class Session:
         return result, sum(row["key"] not in new for row in result.having("ok"))
 
     def finish(self) -> dict[str, Any]:
-        """Compact the ledger and return the totals over the whole corpus, as `cgrag status` tells them."""
+        """Compact the ledger and return the totals over the whole corpus, as `cgrag status` tells them.
+
+        Beside these `degenerate`, edges of the recipe's answers by kind, and `answered_edges`, how many there are.
+        """
         self._ledger.flush()
         found = totals(self._overview(), self._ledger)
+        kinds, edges = degenerate_answers(self._ledger, self._recipe)
+        found |= {"degenerate": dict(sorted(kinds.items())), "answered_edges": edges}
         try:
             self._ledger.compact()
         except OSError as error:  # a full disk: the segments stay as they are
