@@ -93,6 +93,10 @@ def evaluate_extraction(
     result = ExtractionReport(split, fingerprint(split, folder), agreement(split, folder), [], [])
     _add_rules(layout, result, docs, truth, taxonomy)
     chance = [at_random(c.chunk_id, t.names, len(t.edges), taxonomy) for c, t in zip(docs, truth, strict=True)]
+    names = [[name for _, name in ranked_names(chunk.text)] for chunk in docs]
+    offered = [Said({key(name): "" for name in of_chunk}) for of_chunk in names]
+    pairs = [together(c.text, o, n, taxonomy) for c, o, n in zip(docs, offered, names, strict=True)]
+    result.docs.append(score("any names of a sentence", pairs, truth))
     result.docs.append(score("random pairs", chance, truth))
     _add_code_baselines(result, code, code_truth, taxonomy)
     texts = {chunk.text_hash: chunk.text for chunk in (*docs, *code)}

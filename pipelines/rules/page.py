@@ -1,6 +1,6 @@
 """One page of docs: what it mentions, which heading says so, and what stands in one sentence."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -124,9 +124,10 @@ def read_page(
     others = list(labels)
     if has_concepts:
         others += (found.term(page.text, start, end, CONCEPT, "definition") for _, start, end in definitions(page.text))
+    others.sort()
     for start, end in page.sentences():
         named = list(_symbols(page.text, start, end, context, table))
-        named += (mention for mention in others if start <= mention.start < end)
+        named += others[bisect_left(others, (start,)) : bisect_left(others, (end,))]
         if VARIABLE in taxonomy.type_names:
             for span in options(page.text, start, end):
                 kind = table.type_of(page.text[slice(*span)])
@@ -171,11 +172,15 @@ def _synonyms(text: str, found: Found, taxonomy: Taxonomy) -> list[tuple[Mention
     relation = taxonomy.relation("RELATES_TO")
     if relation is None or not relation.allows(CONCEPT, CONCEPT):
         return []
+    known = {(mention.start, mention.end): mention for mention in found.mentions}
     pairs = []
     for term, short in abbreviations(text):
-        known = {(mention.start, mention.end): mention for mention in found.mentions}
-        ends = [known.get(span) or found.term(text, *span, CONCEPT, "abbreviation") for span in (short, term)]
-        found.mentions += [mention for mention in ends if mention not in found.mentions]
+        ends = []
+        for span in (short, term):
+            if span not in known:
+                known[span] = found.term(text, *span, CONCEPT, "abbreviation")
+                found.mentions.append(known[span])
+            ends.append(known[span])
         pairs.append((ends[0], relation.name, ends[1]))
     return pairs
 
