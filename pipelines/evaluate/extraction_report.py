@@ -93,10 +93,7 @@ def evaluate_extraction(
     result = ExtractionReport(split, fingerprint(split, folder), agreement(split, folder), [], [])
     _add_rules(layout, result, docs, truth, taxonomy)
     chance = [at_random(c.chunk_id, t.names, len(t.edges), taxonomy) for c, t in zip(docs, truth, strict=True)]
-    names = [[name for _, name in ranked_names(chunk.text)] for chunk in docs]
-    offered = [Said({key(name): "" for name in of_chunk}) for of_chunk in names]
-    pairs = [together(c.text, o, n, taxonomy) for c, o, n in zip(docs, offered, names, strict=True)]
-    result.docs.append(score("any names of a sentence", pairs, truth))
+    result.docs.append(score("any names of a sentence", [_pairs(chunk, taxonomy) for chunk in docs], truth))
     result.docs.append(score("random pairs", chance, truth))
     _add_code_baselines(result, code, code_truth, taxonomy)
     texts = {chunk.text_hash: chunk.text for chunk in (*docs, *code)}
@@ -132,14 +129,18 @@ def _add_rules(
 def _add_code_baselines(
     result: ExtractionReport, code: Sequence[Annotated], truth: Sequence[Said], taxonomy: Taxonomy
 ) -> None:
-    chance, pairs = [], []
+    chance = []
     for chunk, true in zip(code, truth, strict=True):
-        names = [name for _, name in ranked_names(chunk.text)]
-        pairs.append(together(chunk.text, Said({key(name): "" for name in names}), names,
-                              taxonomy, is_code=True))  # fmt: skip
         chance.append(at_random(chunk.chunk_id, true.names, len(true.edges), taxonomy))
-    result.code.append(score("co-occurrence in a line", pairs, truth))
+    pairs = [_pairs(chunk, taxonomy, is_code=True) for chunk in code]
+    result.code.append(score("any names of a line", pairs, truth))
     result.code.append(score("random pairs", chance, truth))
+
+
+def _pairs(chunk: Annotated, taxonomy: Taxonomy, is_code: bool = False) -> Said:
+    """Pairs of what a text names in one sentence or line, whatever it is."""
+    names = [name for _, name in ranked_names(chunk.text)]
+    return together(chunk.text, Said({key(name): "" for name in names}), names, taxonomy, is_code=is_code)
 
 
 def _scored(
