@@ -173,6 +173,10 @@ class Traversal(ABC, Generic[Node, Link]):
         found = [Reached(min(seeds.values()), chunk, len(seeds)) for chunk, seeds in reached.items()]
         return sorted(found, key=lambda chunk: (chunk.distance, -chunk.seeds, chunk.chunk_id))
 
+    def mentions(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return (entity, chunk) of the chunks that mention some entities, as far as these origins show it."""
+        return list(self._mentions(sorted(ids)))
+
     @property
     @abstractmethod
     def relations(self) -> list[str]:

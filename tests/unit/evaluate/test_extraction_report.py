@@ -97,7 +97,14 @@ def test_every_recipe_is_scored_on_the_same_chunks(measured):
     corpus, folder, model = measured
     found = evaluate_extraction(corpus.home.settings, folder=folder)
     docs = {scores.recipe: scores for scores in found.docs}
-    assert list(docs) == ["links", "rules", "co-occurrence", "any names of a sentence", "random pairs", corpus.recipe.id]
+    assert list(docs) == [
+        "links",
+        "rules",
+        "co-occurrence",
+        "any names of a sentence",
+        "random pairs",
+        corpus.recipe.id,
+    ]
     assert {scores.chunks for scores in found.docs} == {2}
     rules, llm = docs["rules"], docs[corpus.recipe.id]
     assert (rules.edges.right, rules.edges.found, rules.edge_recall.found) == (3, 3, 4)
