@@ -27,6 +27,7 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter, no_report
 from pipelines.rules import VERSION as RULES_VERSION
 from pipelines.rules.stored import stored_rules
+from pipelines.rules.surface import read_surface
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_record, read_table, write_json
 
@@ -132,6 +133,15 @@ def _add_code_baselines(
     chance = []
     for chunk, true in zip(code, truth, strict=True):
         chance.append(at_random(chunk.chunk_id, true.names, len(true.edges), taxonomy))
+    shown = [read_surface(chunk.text) for chunk in code]
+    told = [
+        Said(
+            {key(name): kind for name, kind in one.types.items()},
+            frozenset((key(source), relation, key(target)) for source, relation, target in one.edges),
+        )
+        for one in shown
+    ]
+    result.code.append(score("rules on the surface", told, truth))
     pairs = [_pairs(chunk, taxonomy, is_code=True) for chunk in code]
     result.code.append(score("any names of a line", pairs, truth))
     result.code.append(score("random pairs", chance, truth))
