@@ -63,7 +63,7 @@ def _print(found: "ExtractionReport") -> None:
         kinds = ", ".join(f"{kind} {number}" for kind, number in measured.degenerate.items())
         console.print(
             f"  {measured.answered_edges} edges answered, {share:.0%} degenerate{f' ({kinds})' if kinds else ''}; "
-            f"{measured.seconds_per_chunk} s and {measured.tokens_per_chunk} tokens a chunk",
+            f"{measured.tokens_per_chunk} tokens an answer, {measured.chunks_per_second} chunks/s",
             markup=False,
         )
         for problem, number in measured.problems.items():

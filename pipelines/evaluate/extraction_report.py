@@ -49,7 +49,7 @@ class Measured:
     """Chunks without an answer, by the reason."""
     degenerate: dict[str, int]
     answered_edges: int
-    seconds_per_chunk: float
+    chunks_per_second: float
     tokens_per_chunk: float
 
 
@@ -191,7 +191,7 @@ def _measured(settings: Settings, recipe: Recipe, asked: Asked, evidence: Eviden
         asked.problems,
         dict(sorted(kinds.items())),
         edges,
-        round(asked.seconds / answered, 3),
+        round(asked.rate, 2),
         round(asked.completion_tokens / answered, 1),
     )
 

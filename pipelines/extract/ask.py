@@ -12,6 +12,7 @@ from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import Item, Work
 from pipelines.extract.recipe import Recipe, store_recipe
 from pipelines.extract.run import Extraction
+from pipelines.extract.stats import rate_of
 from pipelines.layout import Layout
 from pipelines.progress import Reporter, no_report
 from pipelines.serve.lease import lease
@@ -30,7 +31,8 @@ class Asked:
     """The model's own words (tables.LEDGER)."""
     problems: dict[str, int] = field(default_factory=dict)
     """How many texts have no answer, by the reason; "not asked" is one."""
-    seconds: float = 0.0
+    rate: float = 0.0
+    """Chunks a second of the recipe's last answers, 0 where there are too few to tell."""
     completion_tokens: int = 0
 
 
@@ -74,8 +76,9 @@ def ask_about(
                 raise problem
             ledger.flush()
         rows = ledger.rows(request.key for request in requests.values() if request)
+        rate = rate_of(ledger)
     found = Asked(
-        seconds=sum(row["seconds"] for row in rows.values()),
+        rate=rate,
         completion_tokens=sum(row["completion_tokens"] for row in rows.values()),
     )
     problems: Counter[str] = Counter()
