@@ -18,7 +18,7 @@ from pipelines.extract.answer import Answer, Format, InvalidAnswer, join, read_a
 from pipelines.extract.grammar import MOST_RELATIONS, exactly, grammar_of, longest, written
 from pipelines.extract.names import VERSION as NAMES_VERSION
 from pipelines.extract.names import ranked_names
-from pipelines.extract.slots import MOST_PAIRS, candidate_pairs, in_slots, longest_slots, slots_grammar
+from pipelines.extract.slots import MOST_NAMES, MOST_PAIRS, candidate_pairs, in_slots, longest_slots, slots_grammar
 from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
 from pipelines.layout import Layout, file_name
 from pipelines.serve.models import default_model, revision_of
@@ -139,10 +139,10 @@ class Recipe(BaseModel):
 
     def _render_slots(self, text: str, ranked: list[tuple[int, str]]) -> Request | None:
         """Pairs are given up first, down to a few; then names, with their pairs."""
-        kept, most_pairs = len(ranked), MOST_PAIRS if self.taxonomy.relations else 0
+        kept, most_pairs = min(len(ranked), MOST_NAMES), MOST_PAIRS if self.taxonomy.relations else 0
         while kept:
             names = [name for _, name in sorted(ranked[:kept])]
-            pairs = candidate_pairs(text, names, most_pairs)
+            pairs = candidate_pairs(text, [name for _, name in ranked[:kept]], most_pairs)
             most = longest_slots(names, pairs, self.taxonomy) + _ENDING
             if most <= self.max_tokens:
                 return self._request(text, slots_grammar(names, pairs, self.taxonomy), most)

@@ -69,14 +69,26 @@ def test_another_form_is_invalid(content):
         read_answer(TEXT, content, TAXONOMY, format="slots")
 
 
-def test_pairs_are_of_one_sentence_nearest_first_without_parts():
+def test_pairs_are_of_one_sentence_the_most_salient_first_without_parts():
     text = "Engine of Base, and far away from both run_it. Engine.run of Engine."
-    assert candidate_pairs(text, ["Engine", "Base", "run_it", "Engine.run"], 2) == [
-        ("Engine", "Base"),
-        ("Base", "run_it"),
-    ]
+    names = ["run_it", "Base", "Engine", "Engine.run"]
+    assert candidate_pairs(text, names, 2) == [("Engine", "run_it"), ("Base", "run_it")]
+    assert ("Engine.run", "Engine") not in candidate_pairs(text, names)
     many = " ".join(f"Name{number}" for number in range(40))
     assert len(candidate_pairs(many, many.split())) == MOST_PAIRS
+
+
+def test_pairs_of_code_go_with_the_definition_around_them():
+    text = "class Engine(Base):\n    def run(self):\n        load()\n        return stop()\n\n\nlater(Base)\n"
+    names = ["Engine", "Base", "run", "load", "stop", "later"]
+    assert set(candidate_pairs(text, names)) == {
+        ("Engine", "Base"), ("Engine", "run"), ("run", "load"), ("run", "stop"),
+    }  # fmt: skip
+
+
+def test_pairs_of_docs_go_with_the_heading_above():
+    text = "# Use\n\nThe Engine is new.\n\n# Other\n\nA Base.\n"
+    assert candidate_pairs(text, ["Use", "Engine", "Other", "Base"]) == [("Use", "Engine"), ("Other", "Base")]
 
 
 def test_the_format_is_a_part_of_the_recipe_and_its_keys():
