@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.evaluate.annotations import HEADING, Annotated, Note
@@ -23,6 +23,7 @@ def is_true(edge, truth):
     return edge in truth or (relation == "RELATES_TO" and (target, relation, source) in truth)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(said, said), min_size=1, max_size=4))
 def test_shares_are_what_a_plain_count_gives(chunks):
     told, truth = [one for one, _ in chunks], [true for _, true in chunks]
@@ -66,6 +67,7 @@ def test_names_that_differ(names):
     assert len(set(map(key, names))) == 2
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(3, 6)), min_size=2, max_size=8))
 def test_the_interval_holds_the_share_and_equals_a_plain_bootstrap(rows):
     right, found = np.array(rows, dtype=float).T
