@@ -88,6 +88,26 @@ def store_holds_the_promoted_graph(workspace: Workspace) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(passed=stored == promoted, metadata={"stored": stored, "promoted": promoted})
 
 
+@dg.asset_check(asset="knowledge_graph")
+def edges_have_earned_their_place(workspace: Workspace) -> dg.AssetCheckResult:
+    """The rules and the model whose edges the graph has are admitted, so that searches follow them.
+
+    Co-occurrence is what they are compared with: it is told, and may be left out.
+    """
+    record = graph_record(workspace.layout()) or {}
+    said = {
+        origin: verdict
+        for origin, verdict in record.get("admission", {}).items()
+        if record["edges_by_origin"].get(origin)
+    }
+    left_out = [origin for origin, verdict in said.items() if not verdict["admitted"] and origin != "cooccurrence"]
+    return dg.AssetCheckResult(
+        passed=not left_out,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={origin: f"{verdict['recipe']}: {verdict['why']}" for origin, verdict in said.items()},
+    )
+
+
 @dg.asset_check(asset="neo4j_graph")
 def neo4j_holds_the_graph(workspace: Workspace) -> dg.AssetCheckResult:
     """Neo4j says that it holds the promoted graph, and has as many nodes and relationships of each kind."""

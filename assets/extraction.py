@@ -33,9 +33,15 @@ OF_EXTRACTIONS = [
         asset="extractions",
         description="No chunk is without a result because its answer was longer than CGRAG_EXTRACT__MAX_TOKENS.",
     ),
+    dg.AssetCheckSpec(
+        "answers_say_something",
+        asset="extractions",
+        description="Of the edges answered, one in ten at most is a repeat, a loop, a walk down the list or a recital.",
+    ),
 ]
 """Evaluated by `extractions` itself, whose runs return no output that a separate check could wait for."""
 _GROUNDED_SHARE = 0.9
+_DEGENERATE_SHARE = 0.1
 
 
 class Asking(dg.Config):
@@ -103,6 +109,10 @@ def _check(found: dict[str, Any], settings: ExtractSettings) -> Iterator[dg.Asse
             {name: found[name] for name in ("grounded_share", "last_resort_share")},
         ),
         (found["truncated"] == 0, {"truncated": found["truncated"]}),
+        (
+            sum(found["degenerate"].values()) <= _DEGENERATE_SHARE * found["answered_edges"],
+            {"edges": found["answered_edges"], "degenerate": found["degenerate"]},
+        ),
     ]
     for spec, (passed, metadata) in zip(OF_EXTRACTIONS, outcomes, strict=True):
         severity = dg.AssetCheckSeverity.ERROR if spec is OF_EXTRACTIONS[0] else dg.AssetCheckSeverity.WARN

@@ -90,6 +90,10 @@ def knowledge_graph(workspace: Workspace) -> dg.MaterializeResult[None]:
             "edges": result.edges,
             "edges_by_origin": result.edges_by_origin,
             "override": settings.graph_override or "none",
+            "admission": preview(
+                [verdict.model_dump(mode="json") for verdict in result.admission.values()],
+                ["origin", "recipe", "admitted", "why", "override"],
+            ),
             "mentions": result.mentions,
             "edges_preview": preview(result.preview, ["source", "relation", "target", "origin", "binding", "weight"]),
         },

@@ -100,7 +100,7 @@ class Corpus:
     def graph(self, *, all_origins: bool = False, store: Store = "duckdb") -> Traversal[Any, Any]:
         """Return the current graph, to be asked by `find`, `near`, `edges`, `paths`, `chunks` and `evidence`.
 
-        `all_origins` shows also what a model found, which no search uses.
+        `all_origins` shows also what rules, co-occurrence or a model say that is not admitted, and that no search uses.
 
         >>> graph = Corpus().graph()                                          # doctest: +SKIP
         >>> graph.edges([found.id for found in graph.find("LoRARequest")], ["CALLS"], "in")    # doctest: +SKIP
@@ -108,10 +108,9 @@ class Corpus:
         Raises:
             CgragError: there is no graph in that store, or not this one.
         """
-        from pipelines.graph.look_up import open_graph
-        from pipelines.retrieve.graph_search import ADMITTED
+        from pipelines.graph.look_up import admitted_origins, open_graph
 
-        return open_graph(self.settings, None if all_origins else ADMITTED, store)
+        return open_graph(self.settings, None if all_origins else admitted_origins(self.settings), store)
 
     def table(self, name: str) -> pa.Table:
         """Return all rows of a table: files, skipped, documents, outline, units, chunks, extractions, entities, edges
@@ -152,13 +151,15 @@ class Corpus:
         return self._rankers[mode]
 
     def _graph_search(self, mode: Mode, store: Store) -> GraphSearch:
+        from pipelines.graph.admission import admitted
         from pipelines.graph.store import graph_record
         from pipelines.layout import Layout
         from pipelines.retrieve.graph_search import GraphSearch
+        from pipelines.tables import digest
 
         record = graph_record(Layout(self.settings.home))
         ranker = self._ranker(mode)
-        current = (self.index.generation, record["generation"] if record else "", store, mode)
+        current = (self.index.generation, digest(record), store, mode)
         if self._graph is None or self._graph[0] != current:
-            self._graph = (current, GraphSearch(self.index, self.settings, store=store, ranker=ranker))
+            self._graph = (current, GraphSearch(self.index, self.settings, admitted(record), store, ranker))
         return self._graph[1]

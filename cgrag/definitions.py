@@ -8,7 +8,7 @@ warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy
 
 from assets import automation, checks, corpus, extraction, graph, retrieval  # noqa: E402
 from eval_jobs import checks as eval_checks  # noqa: E402
-from eval_jobs import retrieval_report  # noqa: E402
+from eval_jobs import extraction_report, retrieval_report  # noqa: E402
 from resources.workspace import Workspace  # noqa: E402
 
 defs = dg.Definitions(
@@ -25,6 +25,7 @@ defs = dg.Definitions(
         extraction.extractions,
         retrieval_report.question_sets,
         retrieval_report.retrieval_report,
+        extraction_report.extraction_report,
     ],
     asset_checks=dg.load_asset_checks_from_modules([checks, eval_checks]),
     sensors=[automation.corpus_changes, automation.graph_follows],

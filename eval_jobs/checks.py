@@ -2,9 +2,23 @@
 
 import dagster as dg
 
+from eval_jobs.extraction_report import extraction_report
 from eval_jobs.retrieval_report import retrieval_report
+from pipelines.evaluate.extraction_report import stored_extraction_report
 from pipelines.evaluate.sets import changes_of_report
 from resources.workspace import Workspace
+
+
+@dg.asset_check(asset=extraction_report)
+def recipe_is_admitted(workspace: Workspace) -> dg.AssetCheckResult:
+    """The recipe of the settings is measured, and right often enough for searches to follow its edges."""
+    found = stored_extraction_report(workspace.layout()) or {"recipes": []}
+    verdicts = {recipe["recipe"]: recipe["verdict"] for recipe in found["recipes"]}
+    return dg.AssetCheckResult(
+        passed=all(verdict["admitted"] for verdict in verdicts.values()),
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={name: verdict["why"] for name, verdict in verdicts.items()},
+    )
 
 
 @dg.asset_check(asset=retrieval_report)

@@ -79,6 +79,10 @@ class Layout:
         """A folder for each recipe, with what models have answered."""
         return self.home / "ledger"
 
+    def evidence(self, recipe: str) -> Path:
+        """What was measured of a model's recipe."""
+        return self.home / "evidence" / f"{recipe}.json"
+
     @property
     def answers(self) -> Path:
         """The cache of answers, which may be removed at any time."""

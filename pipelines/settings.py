@@ -107,6 +107,8 @@ class ExtractSettings(BaseModel):
     """The corpus's own types and relations (TOML); without one, those of pipelines/extract/taxonomy.toml."""
     prompt: Path | None = None
     """A template of one's own, with $types, $relations and $chunk; pipelines/extract/prompt.txt shows the form."""
+    format: Literal["list", "slots"] = "list"
+    """list: the model lists names with their relations; slots: rules choose names and pairs, the model labels them."""
     recipe: str = ""
     """The recipe whose results are read, by its name in `cgrag ledger stats`; else the one of these settings."""
     max_tokens: int = Field(2560, ge=64)
@@ -209,6 +211,8 @@ class Settings(BaseSettings):
     answer: AnswerSettings = AnswerSettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
+    admit: dict[str, str] = {}
+    """Why edges are followed although their measure does not admit them: {"rule" or a recipe's id: the reason}."""
     serve: ServeSettings = ServeSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""

@@ -13,6 +13,8 @@ from pipelines.dense.encoder import model_of
 from pipelines.dense.index import stored_vectors
 from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
+from pipelines.evaluate.extraction_report import report_inputs as extraction_report_inputs
+from pipelines.evaluate.extraction_report import stored_extraction_report
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview, totals
@@ -30,10 +32,10 @@ PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
 EVERY = (
     *("corpus_files", "chunks", "bm25_index", "chunk_embeddings", "code_facts", "code_edges", "extractions"),
-    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report"),
+    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report", "extraction_report"),
 )
 """All assets, in the order in which they are built."""
-ON_REQUEST = ("question_sets", "retrieval_report")
+ON_REQUEST = ("question_sets", "retrieval_report", "extraction_report")
 """Built only when selected by name, or from the UI."""
 OPTIONAL = ("chunk_embeddings",)
 """Built when selected by name; from then on every run brings them up to date."""
@@ -213,7 +215,7 @@ def _graph_state(home: _Home) -> AssetState:
     record = graph_record(home.layout)
     try:
         said = extracted(home.settings, home.chunked)
-        inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints)
+        inputs = graph_inputs(home.edges_wanted, home.chunked, said.fingerprints, home.settings)
     except CgragError as error:
         return AssetState("knowledge_graph", "stale", error.problem)
     if record and record["generation"] != read_generation(home.layout.graph_store):
@@ -269,6 +271,17 @@ def _report_state(home: _Home) -> AssetState:
     return _compared("retrieval_report", stored["inputs"], report_inputs(home.settings))
 
 
+def _extraction_report_state(home: _Home) -> AssetState:
+    stored = stored_extraction_report(home.layout)
+    if stored is None:
+        return AssetState("extraction_report", "missing", "never built")
+    try:
+        wanted = extraction_report_inputs(home.settings, home.chunked)
+    except CgragError as error:
+        return AssetState("extraction_report", "stale", error.problem)
+    return _compared("extraction_report", stored.get("inputs", {}), wanted)
+
+
 def _compared(name: str, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> AssetState:
     """Whether what an asset was built from is what it would be built from now."""
     changed = [part for part, value in wanted.items() if stored.get(part) != value]
@@ -286,6 +299,7 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "neo4j_graph": _neo4j_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,
+    "extraction_report": _extraction_report_state,
 }
 
 
@@ -328,13 +342,17 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
     """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
     record = graph_record(Layout(settings.home))
     if record is None:
-        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0}
+        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0, "admission": []}
     return {
         "symbols": record.get("symbols", 0),
         "entities": sum(record["entities_by_type"].values()),
         "edges": record["edges_by_relation"],
         "edges_by_origin": record.get("edges_by_origin", {}),
         "mentions": record["mentions"],
+        "admission": [
+            {name: verdict[name] for name in ("origin", "recipe", "admitted", "why", "override")}
+            for verdict in record.get("admission", {}).values()
+        ],
     }
 
 

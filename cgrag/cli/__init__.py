@@ -4,7 +4,22 @@ import sys
 
 import typer
 
-from cgrag.cli import answer, doctor, evaluate, graph, ledger, llm, neo4j, plan, questions, run, search, status, ui
+from cgrag.cli import (
+    answer,
+    doctor,
+    evaluate,
+    evaluate_extraction,
+    graph,
+    ledger,
+    llm,
+    neo4j,
+    plan,
+    questions,
+    run,
+    search,
+    status,
+    ui,
+)
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -21,6 +36,7 @@ app.command("search")(search.search)
 app.command("graph")(graph.graph)
 app.command("answer")(answer.answer)
 app.command("evaluate")(evaluate.evaluate)
+app.command("evaluate-extraction")(evaluate_extraction.evaluate_extraction)
 app.command("search-dataset")(evaluate.search_dataset)
 app.command("answer-dataset")(answer.answer_dataset)
 app.add_typer(questions.app, name="questions")

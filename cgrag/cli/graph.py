@@ -22,20 +22,22 @@ def graph(
     hops: Annotated[int, typer.Option(min=1, max=6, help="How many steps to go.")] = 1,
     to: Annotated[str, typer.Option(help="Show the shortest paths to this name instead.")] = "",
     all_origins: Annotated[
-        bool, typer.Option("--all-origins", help="Also what a model found, which no search uses.")
+        bool, typer.Option("--all-origins", help="Also what is not admitted, so that no search follows it.")
     ] = False,
     store: GraphStore = "duckdb",
     json: Json = False,
 ) -> None:
     """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
     from cgrag import Corpus
-    from pipelines.graph.look_up import open_graph
+    from pipelines.graph.look_up import admitted_origins, open_graph
+    from pipelines.graph.store import graph_record
     from pipelines.graph.tables import RELATIONS
-    from pipelines.retrieve.graph_search import ADMITTED
+    from pipelines.layout import Layout
 
     if direction not in _DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
-    walk = open_graph(Corpus().settings, None if all_origins else ADMITTED, checked_store(store))
+    settings = Corpus().settings
+    walk = open_graph(settings, None if all_origins else admitted_origins(settings), checked_store(store))
     known = {name.upper(): name for name in sorted({*RELATIONS, *walk.relations})}
     asked = names_in(relation)
     unknown = sorted(name for name in asked if name.upper() not in known)
@@ -52,12 +54,13 @@ def graph(
     else:
         edges = walk.edges([match.id for match in matches], relations, direction, hops)  # type: ignore[arg-type]
     if json:
-        rows = [_row(edge, places) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
+        record = graph_record(Layout(settings.home))
+        rows = [_row(edge, places, record) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
         print_json({"matches": [_match(match) for match in matches], "edges": rows})
         return
     for match in matches:
         console.print(f"{match.type} {plain(match.id)}", style="bold", markup=False, end="")
-        where = f"{plain(match.path)}:{match.start_line}" if match.path else "a name that a model found"
+        where = f"{plain(match.path)}:{match.start_line}" if match.path else "a name, no symbol"
         console.print(f"  {where}", style="cyan", markup=False)
     if not edges:
         console.print(f"No path to {plain(to)}." if to else "No edges of this kind.", markup=False)
@@ -80,6 +83,8 @@ def _found(walk: "Traversal[Any, Any]", name: str) -> "list[Entity]":
 
 
 def _print(edge: "Edge", places: list[dict[str, Any]], starts: set[str]) -> None:
+    from pipelines.graph.admission import KNOWN
+
     place = next(iter(places), None)
     where = f"{place['path']}:{place['start_line']}" if place else ""
     outward = edge.source in starts or edge.target not in starts
@@ -88,7 +93,7 @@ def _print(edge: "Edge", places: list[dict[str, Any]], starts: set[str]) -> None
         arrow = f"{edge.source} {edge.relation} → {edge.target}"
     times = f"  ×{edge.weight}" if edge.weight > 1 else ""
     console.print(f"  {'  ' * (edge.distance - 1)}{plain(arrow)}", markup=False, end="")
-    by = f"  {edge.origin}" if edge.origin == "llm" else ""
+    by = f"  {edge.origin}" if edge.origin not in KNOWN else ""
     console.print(f"  {plain(where)}{times}  {edge.binding}{by}", style="dim", markup=False)
 
 
@@ -102,13 +107,16 @@ def _match(match: "Entity") -> dict[str, Any]:
     }
 
 
-def _row(edge: "Edge", places: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(edge: "Edge", places: list[dict[str, Any]], record: dict[str, Any] | None) -> dict[str, Any]:
+    from pipelines.graph.admission import confidence
+
     return {
         "source": edge.source,
         "relation": edge.relation,
         "target": edge.target,
         "origin": edge.origin,
         "binding": edge.binding,
+        "confidence": confidence(record, edge.origin, edge.relation),
         "weight": edge.weight,
         "distance": edge.distance,
         "evidence": places,

@@ -32,6 +32,9 @@ def stats(json: Json = False) -> None:
         console.print(f"  {counts}   {row['rate']:.1f} chunks/s", markup=False)
         tokens = f"{row['prompt_tokens']:,} + {row['completion_tokens']:,} tokens"
         console.print(f"  {tokens}   {row['segments']} segments   {row['bytes']:,} bytes", markup=False)
+        if row["answered_edges"]:
+            share = sum(row["degenerate"].values()) / row["answered_edges"]
+            console.print(f"  {row['answered_edges']:,} edges answered, {share:.0%} degenerate", markup=False)
         for problem, count in row["problems"].items():
             console.print(f"  {count:,} × {plain(problem)}", markup=False)
         for name in row["set_aside"]:

@@ -94,8 +94,9 @@ def print_summary(settings: "Settings") -> None:
     if report["edges"]:
         edges = ", ".join(f"{number:,} {relation}" for relation, number in report["edges"].items())
         console.print(f"  {report['symbols']:,} symbols   {report['entities']:,} entities   {edges}", markup=False)
-        if said := report["edges_by_origin"].get("llm"):
-            console.print(f"  {said:,} of these edges a model found: cgrag graph NAME --all-origins", markup=False)
+        for verdict in report["admission"]:
+            if said := report["edges_by_origin"].get(verdict["origin"]):
+                console.print(f"  {_admission(verdict, said)}", markup=False)
     if report["extraction"]["chunks"]:
         console.print(f"  {_extraction(report['extraction'])}", markup=False)
     for asset in report["assets"]:
@@ -120,6 +121,15 @@ def print_summary(settings: "Settings") -> None:
     console.print(
         f"Next:  {_NEXT[worst]}" if worst else 'Next:  cgrag search "…"      or see the graph:  cgrag ui', markup=False
     )
+
+
+def _admission(verdict: dict[str, Any], edges: int) -> str:
+    """What becomes of the edges of an origin that has to earn it."""
+    name = (
+        verdict["recipe"] if verdict["origin"] == "llm" else {"rule": "rules"}.get(verdict["origin"], "co-occurrence")
+    )
+    how = "followed" if verdict["admitted"] else "not followed (cgrag graph NAME --all-origins)"
+    return f"{edges:,} of these edges by {name}, {how}: {verdict['why']}"
 
 
 def _extraction(found: dict[str, Any]) -> str:

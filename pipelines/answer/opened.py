@@ -49,9 +49,12 @@ class Opened:
     @cached_property
     def graph(self) -> "GraphSearch | None":
         """None where there is none of the indexed chunks."""
+        from pipelines.graph.look_up import admitted_origins
         from pipelines.retrieve.graph_search import GraphSearch
 
-        return None if self.no_graph else GraphSearch(self.index, self.settings, ranker=self.ranker)
+        if self.no_graph:
+            return None
+        return GraphSearch(self.index, self.settings, admitted_origins(self.settings), ranker=self.ranker)
 
     @property
     def no_graph(self) -> str:

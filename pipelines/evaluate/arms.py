@@ -51,7 +51,7 @@ class Bench:
     progress: Progress = silent
     _deepest: tuple[int, list[Ranking]] = (0, [])
     _handed: dict[tuple[str, int], list[Ranking]] = field(default_factory=dict)
-    _graphs: dict[bool, graph_arms.Graph] = field(default_factory=dict)
+    _graphs: dict[graph_arms.View, graph_arms.Graph] = field(default_factory=dict)
 
     def retrieve(self, k: int) -> list[Ranking]:
         """Return the retriever's first `k` spans for each question."""
@@ -81,15 +81,15 @@ class Bench:
                 return [_cut(ranking, characters) for ranking in joined]
             depth *= 2
 
-    def graph(self, all_origins: bool) -> graph_arms.Graph:
-        """Return the graph with its answers to these questions, opened once."""
-        if all_origins not in self._graphs:
-            self._graphs[all_origins] = graph_arms.Graph(self, all_origins)
-        return self._graphs[all_origins]
+    def graph(self, arm: graph_arms.View) -> graph_arms.Graph:
+        """Return the graph as an arm sees it, with its answers to these questions, opened once."""
+        if arm not in self._graphs:
+            self._graphs[arm] = graph_arms.Graph(self, arm)
+        return self._graphs[arm]
 
     def walks(self) -> dict[str, dict[str, int]]:
         """Return {relation: {split: questions}} of the walks taken so far; of no arm that takes any, nothing."""
-        opened = self._graphs.get(False) or self._graphs.get(True)
+        opened = next(iter(self._graphs.values()), None)
         return opened.walks(self.questions) if opened else {}
 
     def unmasked(self, rankings: list[Ranking]) -> list[Ranking]:
@@ -145,6 +145,7 @@ MODES = {
 ARMS = {
     "plain": Arm("bm25_index", plain, _is_indexed),
     "graph": Arm("knowledge_graph", graph_arms.graph, graph_arms.has_graph),
+    "graph-code": Arm("knowledge_graph", graph_arms.graph_code, graph_arms.has_graph),
     "graph-all": Arm("knowledge_graph", graph_arms.graph_all, graph_arms.has_graph),
     "expand": Arm("knowledge_graph", graph_arms.expand, graph_arms.has_graph),
     "matched": Arm("bm25_index", matched, _is_indexed),

@@ -28,3 +28,21 @@ def intervals(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
         means[first : first + _BATCH] = times @ values / questions
     low, high = np.percentile(means, _PERCENTILES, axis=0)
     return low, high
+
+
+def ratio_interval(right: NDArray[np.float64], found: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of `sum(right) / sum(found)`, both of shape (chunks,), resampled by chunk.
+
+    Samples in which nothing was found say nothing; where nothing was found at all, it is all that there is: [0, 1].
+
+    >>> ratio_interval(np.ones(3), np.full(3, 2.0))
+    (0.5, 0.5)
+    """
+    chunks = len(right)
+    if not chunks or not found.any():
+        return 0.0, 1.0
+    draws = np.random.default_rng(SEED)
+    drawn = draws.integers(chunks, size=(RESAMPLES, chunks))
+    above, below = right[drawn].sum(axis=1), found[drawn].sum(axis=1)
+    low, high = np.percentile(above[below > 0] / below[below > 0], _PERCENTILES)
+    return float(low), float(high)

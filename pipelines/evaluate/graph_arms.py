@@ -4,30 +4,35 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pipelines.evaluate.places import Span
 from pipelines.evaluate.questions import Question
 from pipelines.evaluate.scoring import Ranking
+from pipelines.graph.look_up import admitted_origins
 from pipelines.graph.store import graph_record
 from pipelines.layout import Layout
 from pipelines.lexical.index import current_generation, load_index
+from pipelines.retrieve.doc_hop import spread
 from pipelines.retrieve.expand import Expansion
-from pipelines.retrieve.graph_search import ADMITTED, GraphSearch, Placed
+from pipelines.retrieve.graph_search import GraphSearch, Placed
 from pipelines.retrieve.structural import KEPT, insert
 from pipelines.settings import Settings
+
+View = Literal["graph", "graph-all", "graph-code"]
+"""Arms that see the graph through other origins."""
 
 if TYPE_CHECKING:
     from pipelines.evaluate.arms import Bench
 
 
 class Graph:
-    """The current graph, asked all questions of a bench; `all_origins`: edges that are not admitted, too."""
+    """The current graph, asked all questions of a bench, as an arm sees it."""
 
-    def __init__(self, bench: "Bench", all_origins: bool) -> None:
+    def __init__(self, bench: "Bench", arm: View) -> None:
         self._settings = bench.settings
         self._index = load_index(bench.settings)
-        self._search = GraphSearch(self._index, bench.settings, None if all_origins else ADMITTED)
+        self._search = GraphSearch(self._index, bench.settings, _origins(arm, bench.settings))
         self.placed: list[Placed | None] = [self._search.placed(question.text) for question in bench.questions]
         columns = (self._index.table[name].to_pylist() for name in ("path", "start", "end"))
         self.spans = [Span(*place) for place in zip(*columns, strict=True)]
@@ -40,6 +45,11 @@ class Graph:
                 found.setdefault(placed.structure.route.relation, Counter())[question.split] += 1
         return {relation: dict(sorted(counts.items())) for relation, counts in sorted(found.items())}
 
+    def hopped(self, ranking: Ranking) -> Ranking:
+        """Return the spans of code that the docs at the top of a ranking refer to."""
+        ranked = [self.numbers[span] for span in ranking if span in self.numbers]
+        return [self.spans[number] for number in self._search.hopped(ranked)]
+
     @cached_property
     def defining(self) -> list[int]:
         return self._search.defining()
@@ -50,7 +60,11 @@ class Graph:
 
     @cached_property
     def expansion(self) -> Expansion:
-        return Expansion(self._index, self._settings, ADMITTED)
+        return Expansion(self._index, self._settings, admitted_origins(self._settings))
+
+
+def _origins(arm: View, settings: Settings) -> tuple[str, ...] | None:
+    return {"graph": admitted_origins(settings), "graph-all": None, "graph-code": ("parse",)}[arm]
 
 
 def has_graph(settings: Settings) -> bool:
@@ -58,18 +72,23 @@ def has_graph(settings: Settings) -> bool:
 
 
 def graph(bench: "Bench", k: int) -> list[Ranking]:
-    """The retriever's ranking with the walk's chunks put in, at most `k`."""
-    return _inserted(bench, bench.graph(all_origins=False), k)
+    """The retriever's ranking with the walk's chunks put in, or those that docs refer to, at most `k`."""
+    return _inserted(bench, bench.graph("graph"), k)
+
+
+def graph_code(bench: "Bench", k: int) -> list[Ranking]:
+    """The same over the parser's edges alone: without links, and without what else docs say."""
+    return _inserted(bench, bench.graph("graph-code"), k)
 
 
 def graph_all(bench: "Bench", k: int) -> list[Ranking]:
     """The same over all edges, also those of origins that are not admitted."""
-    return _inserted(bench, bench.graph(all_origins=True), k)
+    return _inserted(bench, bench.graph("graph-all"), k)
 
 
 def random_chunks(bench: "Bench", k: int) -> list[Ranking]:
     """The graph arm with other chunks of the graph in its slots: what just any of them would give."""
-    opened = bench.graph(all_origins=False)
+    opened = bench.graph("graph")
     handed = []
     for question, placed, ranking in zip(bench.questions, opened.placed, bench.retrieve(k), strict=True):
         if placed:
@@ -83,7 +102,7 @@ def random_chunks(bench: "Bench", k: int) -> list[Ranking]:
 
 def expand(bench: "Bench", k: int) -> list[Ranking]:
     """The retriever's first half, as many chunks that expansion finds from these, then the retriever's next."""
-    opened = bench.graph(all_origins=False)
+    opened = bench.graph("graph")
     handed = []
     for ranking in bench.retrieve(k):
         own = ranking[: k - k // 2]
@@ -96,7 +115,10 @@ def _inserted(bench: "Bench", opened: Graph, k: int) -> list[Ranking]:
     """The walks' chunks among the rankings: what a question masks is taken out before the first `k` are counted."""
     whole = []
     for placed, ranking in zip(opened.placed, bench.retrieve(k), strict=True):
-        definitions, reached = _spans(opened, placed) if placed else ([], [])
+        if placed is None:
+            whole.append(spread(ranking, opened.hopped(ranking), 2 * k))
+            continue
+        definitions, reached = _spans(opened, placed)
         whole.append(insert(ranking, definitions, reached, k + len(definitions) + len(reached)))
     return [ranking[:k] for ranking in bench.unmasked(whole)]
 

@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from pipelines.extract.names import find_name, is_junk
 from pipelines.extract.taxonomy import Taxonomy
+
+Format = Literal["list", "slots"]
+NONE = "NONE"
+"""In slots: what a model says of a name or a pair that is nothing."""
 
 
 @lru_cache(maxsize=8)
@@ -29,6 +33,22 @@ def schema_of(taxonomy: Taxonomy) -> SchemaValidator:
         parts.append(core_schema.tuple_schema([relations, name]))
     entity = core_schema.tuple_schema(parts, variadic_item_index=2 if taxonomy.relations else None)
     return SchemaValidator(core_schema.list_schema(entity))
+
+
+@lru_cache(maxsize=8)
+def slots_schema_of(taxonomy: Taxonomy) -> SchemaValidator:
+    """Return the Pydantic schema of answers in slots: (name, type) of each name, (source, label, target) of each pair.
+
+    >>> from pipelines.extract.taxonomy import load_taxonomy
+    >>> slots_schema_of(load_taxonomy()).validate_json('[[["a","NONE"]],[["a","CALLS","b"]]]')
+    ([('a', 'NONE')], [('a', 'CALLS', 'b')])
+    """
+    name = core_schema.str_schema(strict=True)
+    types = core_schema.literal_schema([*taxonomy.type_names, NONE])
+    labels = core_schema.literal_schema([*(relation.name for relation in taxonomy.relations), NONE])
+    entities = core_schema.list_schema(core_schema.tuple_schema([name, types]))
+    edges = core_schema.list_schema(core_schema.tuple_schema([name, labels, name]))
+    return SchemaValidator(core_schema.tuple_schema([entities, edges]))
 
 
 class InvalidAnswer(Exception):
@@ -66,7 +86,29 @@ class Answer:
     """Relations of a dropped name, of a name to itself, or against the rules of the taxonomy."""
 
 
-def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> Answer:
+def parse_answer(
+    content: str, taxonomy: Taxonomy, format: Format = "list"
+) -> tuple[list[tuple[str, str]], set[Relation]]:
+    """Return the names with their types and the relations of an answer, as it has them; what is NONE is left out.
+
+    Raises:
+        InvalidAnswer: it is no JSON of the form asked for, or uses a type or relation that the taxonomy does not have.
+    """
+    schema = slots_schema_of(taxonomy) if format == "slots" else schema_of(taxonomy)
+    try:
+        read = schema.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidAnswer(f"{place}: {first['msg']}" if place else first["msg"]) from error
+    if format == "slots":
+        entities, edges = read
+        named = [(name.strip(), kind) for name, kind in entities if kind != NONE]
+        return named, {Relation(one.strip(), other.strip(), label) for one, label, other in edges if label != NONE}
+    return [(name.strip(), kind) for name, kind, *_ in read], set(_relations(read))
+
+
+def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0, format: Format = "list") -> Answer:
     """Return what `content`, an answer about `text`, says; mentions are counted from `start` on.
 
     A name that is given two types keeps the first.
@@ -74,17 +116,11 @@ def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> 
     Raises:
         InvalidAnswer: it is no JSON of the form asked for, or uses a type or relation that the taxonomy does not have.
     """
-    try:
-        read = schema_of(taxonomy).validate_json(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidAnswer(f"{place}: {first['msg']}" if place else first["msg"]) from error
+    named, relations = parse_answer(content, taxonomy, format)
     entities: dict[str, Entity] = {}
     ungrounded: set[str] = set()
     junk: set[str] = set()
-    for written, kind, *_ in read:
-        name = written.strip()
+    for name, kind in named:
         places = find_name(text, name)
         if is_junk(name):
             junk.add(name)
@@ -92,7 +128,6 @@ def read_answer(text: str, content: str, taxonomy: Taxonomy, start: int = 0) -> 
             ungrounded.add(name)
         elif name not in entities:
             entities[name] = Entity(name, kind, tuple(start + place for place in places))
-    relations = set(_relations(read))
     kept = {relation for relation in relations if _holds(relation, entities, taxonomy)}
     return Answer(
         entities=tuple(entities.values()),

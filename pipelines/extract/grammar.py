@@ -16,8 +16,10 @@ from functools import lru_cache
 
 from pipelines.extract.taxonomy import Taxonomy
 
-MOST_RELATIONS = 4
-"""Of one entity."""
+MOST_RELATIONS = 6
+"""Of one entity. Of the true relations of 2,000 chunks of Python (the parser's) and of the annotated docs of the split
+dev, those within so many of their source: 4 → .81 and .95, 6 → .93 and .98, 8 → .98 and 1.0, 12 → 1.0. Each more takes
+bytes that fewer names then have, so that the last few are not worth it."""
 
 
 def grammar_of(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_RELATIONS) -> str:
@@ -34,7 +36,7 @@ def grammar_of(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_R
     body0 ::= t0
     t0 ::= "\\"City\\""
     """
-    last, quoted = len(names) - 1, [_json(name) for name in names]
+    last, quoted = len(names) - 1, [spelt(name) for name in names]
     groups = _groups(taxonomy)
     rules = ['root ::= "[" first0 "]"']
     for at, name in enumerate(quoted):
@@ -42,11 +44,11 @@ def grammar_of(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_R
         if at:
             onward = f"next{at + 1}" if at < last else _EMPTY
             rules.append(f'next{at} ::= "," e{at} {onward} | {onward}')
-            rules.append(f"before{at} ::= {_either(at > 1 and f'before{at - 1}', _literal(quoted[at - 1]))}")
-            rules.append(f"after{at} ::= {_either(_literal(name), at < last and f'after{at + 1}')}")
+            rules.append(f"before{at} ::= {_either(at > 1 and f'before{at - 1}', literal(quoted[at - 1]))}")
+            rules.append(f"after{at} ::= {_either(literal(name), at < last and f'after{at + 1}')}")
         if last:
             rules.append(f"other{at} ::= {_either(at > 0 and f'before{at}', at < last and f'after{at + 1}')}")
-        rules.append(f'e{at} ::= {_literal("[" + name + ",")} body{at} "]"')
+        rules.append(f'e{at} ::= {literal("[" + name + ",")} body{at} "]"')
         out = relations if last else 0
         rules.append(f"body{at} ::= " + " | ".join(_body(g, kinds, at, out) for g, (_, kinds) in enumerate(groups)))
     for number, (types, kinds) in enumerate(groups):
@@ -58,7 +60,7 @@ def grammar_of(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_R
 
 def exactly(answer: str) -> str:
     """Return the grammar that lets through this one answer."""
-    return f"root ::= {_literal(answer)}"
+    return f"root ::= {literal(answer)}"
 
 
 def longest(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_RELATIONS) -> int:
@@ -68,7 +70,7 @@ def longest(names: Sequence[str], taxonomy: Taxonomy, relations: int = MOST_RELA
     together from, down to single bytes: of 136 answers of a small model 131 took more tokens than the tokenizer itself
     gives for the same text. So a bound in tokens that always holds is the one in bytes.
     """
-    lengths = sorted(len(_json(name).encode()) for name in names)
+    lengths = sorted(len(spelt(name).encode()) for name in names)
     entities = sum(lengths) + len(lengths) * len('["",],') - len(",") + len("[]")
     if len(lengths) == 1:
         return entities + _longest_body(taxonomy, 0, 0)
@@ -91,7 +93,8 @@ def written(answer: object) -> str:
 
 
 _EMPTY = '""'
-_json = json.JSONEncoder(ensure_ascii=False).encode
+spelt = json.JSONEncoder(ensure_ascii=False).encode
+"""A name as an answer spells it: JSON."""
 
 
 @lru_cache(maxsize=8)
@@ -113,9 +116,10 @@ def _either(*choices: str | bool) -> str:
 
 
 def _choice(names: Sequence[str]) -> str:
-    return " | ".join(_literal(_json(name)) for name in names)
+    return " | ".join(literal(spelt(name)) for name in names)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A string as the grammar quotes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

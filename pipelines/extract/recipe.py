@@ -14,19 +14,21 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.errors import CgragError
-from pipelines.extract.answer import Answer, InvalidAnswer, join, read_answer
+from pipelines.extract.answer import Answer, Format, InvalidAnswer, join, read_answer
 from pipelines.extract.grammar import MOST_RELATIONS, exactly, grammar_of, longest, written
 from pipelines.extract.names import VERSION as NAMES_VERSION
 from pipelines.extract.names import ranked_names
+from pipelines.extract.slots import MOST_NAMES, MOST_PAIRS, candidate_pairs, in_slots, longest_slots, slots_grammar
 from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
 from pipelines.layout import Layout, file_name
 from pipelines.serve.models import default_model, revision_of
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_json, write_json
 
-VERSION = 2
+VERSION = 3
 """Raise it when the same recipe renders other requests."""
 PROMPT = Path(__file__).with_name("prompt.txt")
+SLOTS_PROMPT = Path(__file__).with_name("prompt-slots.txt")
 CANARY = "cgrag canary: write one sentence about the sea, and no JSON."
 _CANARY_NAME = "Qorvex9Zyl"
 _SHORTEST_SPLIT = 400
@@ -37,6 +39,7 @@ _ENDING = 2
 """Tokens beside the answer's own: its end, and one to spare."""
 _FEW_RELATIONS, _FEW_NAMES = 2, 16
 """Where an answer would get too long, relations are given up first, down to so many; then names; then the rest."""
+_FEW_PAIRS = 8
 _PLACEHOLDERS = ("types", "relations", "chunk")
 _OPTIONAL = ("example",)
 
@@ -79,6 +82,8 @@ class Recipe(BaseModel):
     taxonomy: Taxonomy
     max_tokens: int
     """The longest answer, which is never cut off: names and relations are offered as far as they fit."""
+    format: Format = "list"
+    """What an answer looks like: a list of entities with their relations, or labels for slots that rules choose."""
     version: tuple[int, int] = (VERSION, NAMES_VERSION)
     least: ClassVar[int] = 700
     """Tokens of a usual chunk."""
@@ -86,7 +91,8 @@ class Recipe(BaseModel):
 
     @cached_property
     def id(self) -> str:
-        return f"{file_name(self.model).rpartition('-')[0]}-{digest(self.model_dump(mode='json'))[:8]}"
+        told = self.model_dump(mode="json", exclude={"format"} if self.format == "list" else None)
+        return f"{file_name(self.model).rpartition('-')[0]}-{digest(told)[:8]}"
 
     @cached_property
     def system(self) -> str:
@@ -98,7 +104,7 @@ class Recipe(BaseModel):
             + (f"; to {' or '.join(relation.tails)}" if relation.tails else "")
             for relation in self.taxonomy.relations
         )
-        example = _shown(self.taxonomy.example) if self.taxonomy.example else ""
+        example = _shown(self.taxonomy.example, self.format) if self.taxonomy.example else ""
         before = self.prompt.partition("$chunk")[0]
         return Template(before).substitute(types=types, relations=relations, example=example).rstrip("\n")
 
@@ -120,6 +126,8 @@ class Recipe(BaseModel):
 
     def _render(self, text: str) -> Request | None:
         ranked, relations = ranked_names(text), MOST_RELATIONS
+        if self.format == "slots":
+            return self._render_slots(text, ranked)
         names = [name for _, name in ranked]
         while names and longest(names, self.taxonomy, relations) > self.max_tokens:
             if relations > _FEW_RELATIONS or (relations > 1 and len(names) <= _FEW_NAMES):
@@ -131,6 +139,21 @@ class Recipe(BaseModel):
         names = [name for _, name in sorted(ranked[: len(names)])]
         most = longest(names, self.taxonomy, relations) + _ENDING
         return self._request(text, grammar_of(names, self.taxonomy, relations), most)
+
+    def _render_slots(self, text: str, ranked: list[tuple[int, str]]) -> Request | None:
+        """Pairs are given up first, down to a few; then names, with their pairs."""
+        kept, most_pairs = min(len(ranked), MOST_NAMES), MOST_PAIRS if self.taxonomy.relations else 0
+        while kept:
+            names = [name for _, name in sorted(ranked[:kept])]
+            pairs = candidate_pairs(text, [name for _, name in ranked[:kept]], most_pairs)
+            most = longest_slots(names, pairs, self.taxonomy) + _ENDING
+            if most <= self.max_tokens:
+                return self._request(text, slots_grammar(names, pairs, self.taxonomy), most)
+            if len(pairs) > _FEW_PAIRS or (pairs and kept <= _FEW_NAMES):
+                most_pairs = len(pairs) - 1
+            else:
+                kept -= 1
+        return None
 
     def canary(self) -> Request:
         """Return a request whose answer only a server that binds to the grammar can give."""
@@ -153,7 +176,9 @@ class Recipe(BaseModel):
         if not pieces:
             raise InvalidAnswer("there is no answer")
         answers = [
-            read_answer(text[piece["start"] : piece["end"]], piece["content"], self.taxonomy, piece["start"])
+            read_answer(
+                text[piece["start"] : piece["end"]], piece["content"], self.taxonomy, piece["start"], self.format
+            )
             for piece in pieces
         ]
         return answers[0] if len(answers) == 1 else join(*answers)
@@ -176,8 +201,9 @@ class Recipe(BaseModel):
         return Request(key, self.model, messages, grammar, max_tokens)
 
 
-def _shown(example: Example) -> str:
-    return f"\nFor example, of the excerpt\n{example.text}\nthe answer is\n{written(example.answer)}\n"
+def _shown(example: Example, format: Format) -> str:
+    answer = in_slots(example) if format == "slots" else example.answer
+    return f"\nFor example, of the excerpt\n{example.text}\nthe answer is\n{written(answer)}\n"
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -194,9 +220,10 @@ def recipe_of(settings: Settings) -> Recipe:
     return Recipe(
         model=model,
         revision=extract.revision or ("" if settings.llm_urls else revision_of(model)),
-        prompt=load_prompt(extract.prompt),
+        prompt=load_prompt(extract.prompt or (SLOTS_PROMPT if extract.format == "slots" else None)),
         taxonomy=taxonomy,
         max_tokens=extract.max_tokens,
+        format=extract.format,
     )
 
 

@@ -30,7 +30,8 @@ _LAST_SECONDS = 0.2
 """For answers that have been sent, when a signal ends the asking."""
 _AGAIN = "What was answered is stored. Run again:  cgrag resume --failed"
 log = logging.getLogger(__name__)
-_EMPTY = "[]"
+_EMPTY = {"list": "[]", "slots": "[[],[]]"}
+"""Of a half without a name."""
 _KEPT_OF_FAILED = 2_000
 _NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM"}
 
@@ -263,7 +264,11 @@ class Extraction:
             pieces = []
             for start, end in ((0, at), (at, len(item.text))):
                 request = self._recipe.request(item.text[start:end])
-                half = await self._asker.ask(request.body) if request else Reply("ok", content=_EMPTY, tries=0)
+                half = (
+                    await self._asker.ask(request.body)
+                    if request
+                    else Reply("ok", content=_EMPTY[self._recipe.format], tries=0)
+                )
                 pieces.append(_piece(start, end, half))
                 replies.append(half)
                 if half.status != "ok":

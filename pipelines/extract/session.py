@@ -7,15 +7,16 @@ from typing import Any, Literal
 
 from pipelines.corpus.scan import Plan
 from pipelines.errors import CgragError
-from pipelines.extract.client import ModelClient, client_of
+from pipelines.extract.ask import connect
+from pipelines.extract.client import ModelClient
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import PartitionOverview, overview, totals
 from pipelines.extract.partition import PartitionResult, Work, build_partition, work_of
 from pipelines.extract.recipe import active_recipe, store_recipe
 from pipelines.extract.run import Extraction
+from pipelines.extract.stats import degenerate_answers
 from pipelines.layout import Layout
 from pipelines.progress import Progress, Reporter, no_report
-from pipelines.serve.lease import lease
 from pipelines.settings import Settings
 
 Ask = Literal["pending", "listed", "none"]
@@ -96,12 +97,7 @@ class Session:
 
     def _connect(self) -> ModelClient:
         """The client of the endpoints that are set, else of a server on this machine, leased until the end."""
-        if self._client is not None:
-            return self._client
-        urls = self._settings.llm_urls or [
-            self._leases.enter_context(lease(self._settings, self._recipe.model, self._recipe.revision, self._report))
-        ]
-        return client_of(self._settings, urls)
+        return self._client or connect(self._settings, self._recipe, self._leases, self._report)
 
     @property
     def asked(self) -> int:
@@ -124,9 +120,14 @@ class Session:
         return result, sum(row["key"] not in new for row in result.having("ok"))
 
     def finish(self) -> dict[str, Any]:
-        """Compact the ledger and return the totals over the whole corpus, as `cgrag status` tells them."""
+        """Compact the ledger and return the totals over the whole corpus, as `cgrag status` tells them.
+
+        Beside these `degenerate`, edges of the recipe's answers by kind, and `answered_edges`, how many there are.
+        """
         self._ledger.flush()
         found = totals(self._overview(), self._ledger)
+        kinds, edges = degenerate_answers(self._ledger, self._recipe)
+        found |= {"degenerate": dict(sorted(kinds.items())), "answered_edges": edges}
         try:
             self._ledger.compact()
         except OSError as error:  # a full disk: the segments stay as they are

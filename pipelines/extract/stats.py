@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from pipelines.corpus.scan import Plan, load_plan
 from pipelines.errors import CgragError
 from pipelines.extract.answer import Answer, InvalidAnswer
+from pipelines.extract.degenerate import degenerate
 from pipelines.extract.ledger import Ledger, in_memory, merge, rewrite
-from pipelines.extract.recipe import recipe_names, stored_recipe
+from pipelines.extract.recipe import Recipe, recipe_names, stored_recipe
 from pipelines.extract.segments import SET_ASIDE, list_segments
 from pipelines.layout import Layout
 from pipelines.settings import ExtractSettings
@@ -54,6 +55,14 @@ def rate_of(ledger: Ledger) -> float:
     return measure(ledger).rate
 
 
+def degenerate_answers(ledger: Ledger, recipe: Recipe) -> tuple[Counter[str], int]:
+    """Return how many edges of the answers that were ok are degenerate, by kind, and how many edges there are."""
+    table = ledger.table(["status", "pieces"])
+    rows = table.filter(pc.equal(table["status"], "ok"))["pieces"].to_pylist()
+    contents = (piece["content"] for pieces in rows for piece in pieces)
+    return degenerate(contents, recipe.taxonomy, recipe.format)
+
+
 def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, Any]]:
     """Return one row a recipe: what its ledger holds, on how many segments, and what was set aside."""
     found = []
@@ -63,6 +72,7 @@ def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, An
             table = ledger.table()
             merged = merge(table)
             measured = measure(ledger)
+            said = _degenerate(layout, ledger, name)
         problems = Counter(status for status in merged["status"].to_pylist() if status != "ok")
         files = list_segments(ledger.folder)
         found.append(
@@ -79,12 +89,21 @@ def ledger_stats(layout: Layout, settings: ExtractSettings) -> list[dict[str, An
                 "prompt_tokens": pc.sum(table["prompt_tokens"]).as_py() or 0,
                 "completion_tokens": pc.sum(table["completion_tokens"]).as_py() or 0,
                 "rate": measured.rate,
+                **said,
                 "segments": len(files),
                 "bytes": sum(file.stat().st_size for file in files),
                 "set_aside": sorted(file.name for file in (ledger.folder / SET_ASIDE).glob("*")),
             }
         )
     return found
+
+
+def _degenerate(layout: Layout, ledger: Ledger, name: str) -> dict[str, Any]:
+    try:
+        kinds, edges = degenerate_answers(ledger, stored_recipe(layout, name))
+    except CgragError:  # a recipe of another version, whose answers cannot be read
+        return {"degenerate": {}, "answered_edges": 0}
+    return {"degenerate": dict(sorted(kinds.items())), "answered_edges": edges}
 
 
 def all_live_texts(layout: Layout) -> dict[str, str]:

@@ -11,15 +11,18 @@ import pyarrow as pa
 
 from pipelines.code.facts import Facts
 from pipelines.code.link import Site
+from pipelines.extract.taxonomy import Taxonomy, load_taxonomy
 from pipelines.graph.extracted import Binder, bound
 from pipelines.graph.names import search_key
 from pipelines.graph.tables import EDGES, ENTITIES, MENTIONS
+from pipelines.rules.corpus import find_by_rule
 
-VERSION = 2
+VERSION = 3
 """Raise it when the same rows give another graph than before."""
 ORIGINS = ("parse", "link", "rule", "cooccurrence", "llm")
 """Strongest first: an edge that several found has the origin of the strongest."""
-_LLM = ORIGINS.index("llm")
+_SILENT = frozenset(map(ORIGINS.index, ("rule", "cooccurrence", "llm")))
+"""Whose sites bring no mentions: these come on their own."""
 MOST_EVIDENCE = 20
 """Places kept of an edge, the first in the order of the corpus; its weight counts all."""
 _TYPES = {"module": "Module", "class": "Class", "function": "Function", "variable": "Variable"}
@@ -46,14 +49,15 @@ def build_graph(
     chunks: Iterable[Mapping[str, Any]],
     sites: Mapping[str, Iterable[Site]],
     extractions: Iterable[Mapping[str, Any]] = (),
+    taxonomy: Taxonomy | None = None,
 ) -> Graph:
     """Return the graph.
 
     `documents`, `outline` and `chunks` are rows of the tables of the chunks stage, `sites` the edges' places by origin,
-    `extractions` the rows of what a model found.
+    `extractions` the rows of what a model found; rules keep to the `taxonomy`, the product's own unless told.
     A page of docs is an entity, so is every heading; any other file is one if something refers to it.
     """
-    chunks = list(chunks)
+    chunks, documents, outline = list(chunks), list(documents), list(outline)
     placed = _Chunks(chunks)
     entities: dict[str, dict[str, Any]] = {}
     mentions: set[tuple[Any, ...]] = set()
@@ -68,18 +72,24 @@ def build_graph(
         for end in (site.source, site.target):
             if end not in entities and end in pages:
                 entities[end] = _file(end, pages[end])
-    imports = (site for site in known.get("parse", ()) if site.relation == "IMPORTS")
+    imports = [site for site in known.get("parse", ()) if site.relation == "IMPORTS"]
+    taxonomy = taxonomy or load_taxonomy()
+    ruled = find_by_rule(entities, documents, outline, chunks, known.get("link", ()), imports, taxonomy)
     said = bound(extractions, {row["chunk_id"]: row for row in chunks}, Binder(entities, imports))
-    entities |= {id: _name(id, name, types) for id, (name, types) in said.names.items()}
+    named = said.names | {id: (name, [kind]) for id, (name, kind) in ruled.terms.items()}
+    entities |= {id: _name(id, name, types) for id, (name, types) in named.items()}
     mentions |= said.mentions
-    for origin, places in [*known.items(), ("parse", defined), ("llm", said.sites)]:
+    for mention in ruled.mentions:
+        entity, path, *place = mention
+        placed.mention(mentions, entity, "rule", path, *place)
+    for origin, places in [*known.items(), *ruled.sites.items(), ("parse", defined), ("llm", said.sites)]:
         for site in places:
             found[site.source, site.relation, site.target].append((ORIGINS.index(origin), site))
     edges = []
     for key in sorted(found):
         edges.append(_edge(key, found[key], placed))
         for rank, site in found[key]:
-            if rank != _LLM and site.tier not in _WITHOUT_TEXT and site.relation != "DEFINED_IN":
+            if rank not in _SILENT and site.tier not in _WITHOUT_TEXT and site.relation != "DEFINED_IN":
                 placed.mention(mentions, site.target, "reference", site.path, site.start, site.end, site.line)
     return Graph(
         pa.Table.from_pylist([entities[name] for name in sorted(entities)], ENTITIES),
@@ -188,8 +198,8 @@ def _entity(id: str, kind: str, name: str, key: str, path: str, span: tuple[int,
 
 def _edge(key: tuple[str, str, str], found: list[tuple[int, Site]], placed: _Chunks) -> dict[str, Any]:
     origins = sorted({origin for origin, _ in found})
-    if origins[0] != _LLM:  # what a model adds to an edge that is known without it is that it said so, too
-        found = [place for place in found if place[0] != _LLM]
+    if origins[-1] in _SILENT:  # what a weaker origin adds to an edge that is known without it is that it says so, too
+        found = [place for place in found if place[0] == origins[0]]
     ordered = sorted(set(found), key=_strongest_first) if len(found) > 1 else found
     places: dict[tuple[str, int, str], None] = {}
     for _, site in ordered:

@@ -8,6 +8,7 @@ from pipelines.errors import CgragError
 from pipelines.extract.partition import Stored
 from pipelines.graph.build import Graph
 
+_SAID = ("rule", "cooccurrence", "llm")
 _REMEDY = "Build again:  cgrag run"
 
 
@@ -36,8 +37,8 @@ def check_graph(graph: Graph, chunks: Iterable[Mapping[str, Any]], symbols: int)
     _refuse("identity", "an edge appears twice", [str(key) for key, count in Counter(edges).items() if count > 1])
     lost = [f"{source} {relation} {target}" for source, relation, target in edges if not {source, target} <= known]
     found_by = dict(zip(edges, graph.edges["origin"].to_pylist(), strict=True))
-    loops = [f"{a} {r}" for (a, r, b), origin in found_by.items() if a == b and origin == "llm"]
-    _refuse("loops", "a model's edge leads to where it begins", loops)
+    loops = [f"{a} {r}" for (a, r, b), origin in found_by.items() if a == b and origin in _SAID]
+    _refuse("loops", "an edge of a rule or a model leads to where it begins", loops)
     _refuse("ends", "an edge leads from or to nothing", lost)
     texts = {row["chunk_id"]: row for row in chunks}
     mentions = graph.mentions.to_pylist()

@@ -3,13 +3,19 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pipelines.graph.store import open_current
+from pipelines.graph.admission import admitted
+from pipelines.graph.store import graph_record, open_current
 from pipelines.graph.traversal import Traversal
 from pipelines.graph.walk import Walk
 from pipelines.layout import Layout
 from pipelines.settings import Settings
 
 Store = Literal["duckdb", "neo4j"]
+
+
+def admitted_origins(settings: Settings) -> tuple[str, ...]:
+    """Return the origins whose edges searches and answers follow, as the current graph's manifest has it."""
+    return admitted(graph_record(Layout(settings.home)))
 
 
 def open_graph(

@@ -9,12 +9,16 @@ from pipelines.code.stage import current_facts, edges_inputs, read_facts, read_s
 from pipelines.code.tables import sites_of
 from pipelines.errors import CgragError
 from pipelines.extract.partition import Stored, stored_rows
+from pipelines.extract.recipe import active_recipe
+from pipelines.extract.taxonomy import Taxonomy
+from pipelines.graph.admission import Verdict, admission_inputs, verdicts
 from pipelines.graph.build import VERSION, Graph, build_graph
 from pipelines.graph.invariants import check_extraction, check_graph
 from pipelines.graph.store import write_store
 from pipelines.graph.tables import generation
 from pipelines.layout import Layout
 from pipelines.locks import locked
+from pipelines.rules import VERSION as RULES_VERSION
 from pipelines.settings import Settings
 from pipelines.tables import (
     CHUNKS,
@@ -38,16 +42,28 @@ class GraphResult:
     edges: dict[str, int]
     edges_by_origin: dict[str, int]
     mentions: int
+    admission: dict[str, Verdict]
     preview: list[dict[str, Any]]
 
 
-def graph_inputs(edges: str, chunks: Mapping[str, str], extractions: Mapping[str, str]) -> dict[str, Any]:
-    """What a graph is built from: the fingerprints of the edges, and of each partition's chunks and extractions."""
+def graph_inputs(
+    edges: str, chunks: Mapping[str, str], extractions: Mapping[str, str], settings: Settings
+) -> dict[str, Any]:
+    """What a graph is built from: the fingerprints of the edges, and of each partition's chunks and extractions.
+
+    Beside these the rules' taxonomy, and what its manifest says of the admission of origins.
+
+    Raises:
+        CgragError: the active recipe cannot be read.
+    """
+    recipe = active_recipe(settings)
     return {
         "edges": edges,
         "chunks": digest(dict(chunks)),
         "extractions": digest(dict(extractions)),
-        "version": VERSION,
+        "taxonomy": digest(recipe.taxonomy.model_dump(mode="json")),
+        "admitted": admission_inputs(verdicts(settings, recipe.id)),
+        "version": (VERSION, RULES_VERSION),
     }
 
 
@@ -78,10 +94,12 @@ def _make(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settin
         raise CgragError("The code edges are not of the stored chunks.", "Bring them up to date:  cgrag run")
     with collector_off():
         check_extraction(extractions, settings.extract.failed_share, settings.graph_override)
-        graph = _checked(layout, chunks, sorted(extractions.fingerprints))
+        recipe = active_recipe(settings)
+        graph = _checked(layout, chunks, sorted(extractions.fingerprints), recipe.taxonomy)
         tables = graph.tables()
         current = generation(tables)
-    inputs = graph_inputs(edges, chunks, extractions.fingerprints)
+    inputs = graph_inputs(edges, chunks, extractions.fingerprints, settings)
+    admission = verdicts(settings, recipe.id)
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
     write_store(layout.graph_store, tables, current)
@@ -95,11 +113,12 @@ def _make(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settin
         "edges_by_relation": relations,
         "edges_by_origin": origins,
         "mentions": graph.mentions.num_rows,
+        "admission": {origin: verdict.model_dump(mode="json") for origin, verdict in admission.items()},
         "override": settings.graph_override,
     }
     write_json(layout.graph_record, record)
     preview = graph.edges.slice(0, 8).to_pylist()
-    return GraphResult(current, types, relations, origins, graph.mentions.num_rows, preview)
+    return GraphResult(current, types, relations, origins, graph.mentions.num_rows, admission, preview)
 
 
 def _symbols(graph: Graph) -> int:
@@ -108,7 +127,7 @@ def _symbols(graph: Graph) -> int:
     return sum(kind != "Concept" and path != "" for kind, path in columns)
 
 
-def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str]) -> Graph:
+def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str], taxonomy: Taxonomy) -> Graph:
     """The graph of the stored rows of these partitions, all of whose invariants hold."""
     keys = sorted(chunked)
     facts = read_facts(layout, sorted(current_facts(layout, chunked)))
@@ -119,6 +138,6 @@ def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str
     chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "start_line", "text"]).to_pylist()
     said = [row for key in extracted for row in stored_rows(layout, key)]
     sites = {origin: sites_of(table) for origin, table in read_sites(layout).items()}
-    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said)
+    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said, taxonomy)
     check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))
     return graph

@@ -41,7 +41,7 @@ MENTIONS = pa.schema(
     [
         pa.field("entity", pa.string()),
         pa.field("chunk_id", pa.string()),
-        pa.field("kind", pa.string()),  # definition, reference, or extraction (by a model)
+        pa.field("kind", pa.string()),  # definition, reference, rule, or extraction (by a model)
         pa.field("start", pa.int64()),
         pa.field("end", pa.int64()),
         pa.field("line", pa.int64()),

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
 from pipelines.errors import CgragError
+from pipelines.graph.admission import hidden_kinds
 from pipelines.graph.names import name_id, search_key
 
 MOST_PATHS = 20
@@ -73,12 +74,14 @@ class Traversal(ABC, Generic[Node, Link]):
 
     def __init__(self, origins: Iterable[str] | None) -> None:
         self.origins = None if origins is None else sorted(origins)
+        self.hidden = hidden_kinds(self.origins)
+        """Kinds of mentions that these origins do not show."""
 
     def find(self, name: str) -> list[Entity]:
         """Return the entities of a name: its id, else qualified names, else ends of them (`Class.method`), else keys.
 
         The first of these that gives any is all that counts, so that an exact name is not drowned by similar ones. What
-        is a name and nothing else comes after them, and only where all origins are seen.
+        is a name and nothing else comes after them, and only where something that is seen mentions it.
         """
         rules: tuple[tuple[Rule, str], ...] = (
             ("id", name),
@@ -89,7 +92,7 @@ class Traversal(ABC, Generic[Node, Link]):
             ("key", search_key(name.rpartition("::")[2])),
         )
         found = next((found for rule, value in rules if (found := self._matching(rule, [value]))), [])
-        unbound = self._matching("unbound", [name, name_id(name)]) if self.origins is None else []
+        unbound = self._matching("unbound", [name, name_id(name)])
         return found + [entity for entity in unbound if entity not in found]
 
     def edges(
@@ -170,6 +173,10 @@ class Traversal(ABC, Generic[Node, Link]):
         found = [Reached(min(seeds.values()), chunk, len(seeds)) for chunk, seeds in reached.items()]
         return sorted(found, key=lambda chunk: (chunk.distance, -chunk.seeds, chunk.chunk_id))
 
+    def mentions(self, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Return (entity, chunk) of the chunks that mention some entities, as far as these origins show it."""
+        return list(self._mentions(sorted(ids)))
+
     @property
     @abstractmethod
     def relations(self) -> list[str]:
@@ -215,7 +222,7 @@ class Traversal(ABC, Generic[Node, Link]):
 
     @abstractmethod
     def _mentions(self, ids: Sequence[str]) -> Iterable[tuple[str, str]]:
-        """(entity, chunk) of the chunks that mention some entities; what a model found only with all origins."""
+        """(entity, chunk) of the chunks that mention some entities, by mentions of kinds that are not hidden."""
 
 
 def _ahead(before: _Met[Node, Link], after: _Met[Node, Link], meeting: set[Node]) -> _Met[Node, Link]:

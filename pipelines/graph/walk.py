@@ -17,6 +17,7 @@ LOOSE = "replace(replace(lower(name), '_', ''), ' ', '')"
 """A name without what people leave out of it."""
 _COLUMNS = 'id, type, name, key, path, start, "end", start_line, end_line'
 _PLACED = "path <> ''"
+_SEEN = "id IN (SELECT entity FROM mentions WHERE NOT list_contains(${}::VARCHAR[], kind))"
 _RULES: dict[Rule, str] = {
     "id": f"{_PLACED} AND id = $1",
     "name": f"{_PLACED} AND name = $1",
@@ -24,7 +25,7 @@ _RULES: dict[Rule, str] = {
     "end of name": f"{_PLACED} AND ends_with(name, '.' || $1)",
     "loose": f"{_PLACED} AND {LOOSE} = $1",
     "key": f"{_PLACED} AND key = $1",
-    "unbound": "id IN ($1, $2)",
+    "unbound": f"id IN ($1, $2) AND {_SEEN.format(3)}",
 }
 _EDGE = "source, relation, target, origin, binding, weight"
 
@@ -55,8 +56,8 @@ class Walk(Traversal[int, int]):
         return sorted(self._relations)
 
     def near(self, name: str, most: int = 5) -> list[str]:
-        placed = "" if self.origins is None else f" WHERE {_PLACED}"
-        names = self._database.sql(f"SELECT name, key FROM entities{placed}").to_arrow_table()
+        query = f"SELECT name, key FROM entities WHERE {_PLACED} OR {_SEEN.format(1)}"
+        names = self._database.sql(query, params=[self.hidden]).to_arrow_table()
         return spelt_like(name, names, most)
 
     def evidence(self, edges: Sequence[Edge]) -> list[list[dict[str, Any]]]:
@@ -77,7 +78,8 @@ class Walk(Traversal[int, int]):
         self._database.close()
 
     def _matching(self, rule: Rule, values: Sequence[str]) -> list[Entity]:
-        rows = self._run(f"SELECT {_COLUMNS} FROM entities WHERE {_RULES[rule]} ORDER BY id", values)
+        given = [*values, self.hidden] if rule == "unbound" else values
+        rows = self._run(f"SELECT {_COLUMNS} FROM entities WHERE {_RULES[rule]} ORDER BY id", given)
         return [Entity(*row) for row in rows]
 
     def _run(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -110,9 +112,9 @@ class Walk(Traversal[int, int]):
 
     @cached_property
     def _mentioned(self) -> dict[str, list[str]]:
-        known = "" if self.origins is None else " WHERE kind <> 'extraction'"
-        query = f"SELECT entity, list(DISTINCT chunk_id) FROM mentions{known} GROUP BY entity"
-        return dict(self._run(query, []))
+        shown = "NOT list_contains($1::VARCHAR[], kind)"
+        query = f"SELECT entity, list(DISTINCT chunk_id) FROM mentions WHERE {shown} GROUP BY entity"
+        return dict(self._run(query, [self.hidden]))
 
 
 def spelt_like(name: str, names: pa.Table, most: int) -> list[str]:

@@ -20,6 +20,7 @@ from pipelines.settings import Settings
 
 _LOAD = "Load it:  cgrag run --select neo4j_graph"
 _PLACED = "n.path <> ''"
+_SHOWN = "EXISTS { (n)-[m:MENTIONED_IN {corpus: $corpus}]->(:Chunk) WHERE NOT m.kind IN $hidden }"
 _RULES: dict[Rule, str] = {
     "id": f"n.id = $values[0] AND {_PLACED}",
     "name": f"n.name = $values[0] AND {_PLACED}",
@@ -27,7 +28,7 @@ _RULES: dict[Rule, str] = {
     "end of name": f"n.name ENDS WITH '.' + $values[0] AND {_PLACED}",
     "loose": f"n.loose = $values[0] AND {_PLACED}",
     "key": f"n.key = $values[0] AND {_PLACED}",
-    "unbound": "n.id IN $values",
+    "unbound": f"n.id IN $values AND {_SHOWN}",
 }
 _SEEN = "r.corpus = $corpus AND ($origins IS NULL OR any(origin IN r.origins WHERE origin IN $origins))"
 _KEYS = "r.relation IN $relations AND " + _SEEN
@@ -91,8 +92,10 @@ class Neo4jWalk(Traversal[str, Row]):
         return self._relations
 
     def near(self, name: str, most: int = 5) -> list[str]:
-        placed = "" if self.origins is None else f"WHERE {_PLACED} "
-        rows = self._read(f"MATCH (n:Entity {{corpus: $corpus}}) {placed}RETURN DISTINCT [n.name, n.key] AS row")
+        query = (
+            f"MATCH (n:Entity {{corpus: $corpus}}) WHERE {_PLACED} OR {_SHOWN} RETURN DISTINCT [n.name, n.key] AS row"
+        )
+        rows = self._read(query, hidden=self.hidden)
         names = pa.table({"name": [name for name, _ in rows], "key": [key for _, key in rows]})
         return spelt_like(name, names, most)
 
@@ -127,7 +130,7 @@ class Neo4jWalk(Traversal[str, Row]):
             f"MATCH (n:Entity {{corpus: $corpus}}) WHERE {_RULES[rule]} "
             "RETURN [n.id, n.type, n.name, n.key, n.path, n.start, n.end, n.start_line, n.end_line] AS row"
         )
-        return [Entity(*row) for row in sorted(self._read(query, values=list(values)))]
+        return [Entity(*row) for row in sorted(self._read(query, values=list(values), hidden=self.hidden))]
 
     def _nodes(self, ids: Iterable[str]) -> set[str]:
         return set(ids)
@@ -152,9 +155,9 @@ class Neo4jWalk(Traversal[str, Row]):
         query = (
             "UNWIND $ids AS id "
             "MATCH (a:Entity {corpus: $corpus, id: id})-[r:MENTIONED_IN {corpus: $corpus}]->(b:Chunk) "
-            "WHERE $origins IS NULL OR r.kind <> 'extraction' RETURN DISTINCT [id, b.id] AS row"
+            "WHERE NOT r.kind IN $hidden RETURN DISTINCT [id, b.id] AS row"
         )
-        return [(entity, chunk) for entity, chunk in self._read(query, ids=list(ids), origins=self.origins)]
+        return [(entity, chunk) for entity, chunk in self._read(query, ids=list(ids), hidden=self.hidden)]
 
     def _read(self, query: str, **parameters: Any) -> list[list[Any]]:
         """Return the rows of a query; the marker is read after them, so that it would show a load that came between."""

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
+from pipelines.graph.admission import hidden_kinds
 from pipelines.graph.store import open_current
 from pipelines.layout import Layout
 from pipelines.lexical.index import LexicalIndex
@@ -23,7 +24,7 @@ HUB = 50
 """An entity of more chunks or more neighbours is not gone through."""
 
 
-_MENTIONS = "SELECT DISTINCT chunk_id, entity FROM mentions WHERE kind <> 'extraction' ORDER BY ALL"
+_MENTIONS = "SELECT DISTINCT chunk_id, entity FROM mentions WHERE NOT list_contains(?::VARCHAR[], kind) ORDER BY ALL"
 
 
 class Expansion:
@@ -31,9 +32,10 @@ class Expansion:
 
     def __init__(self, index: LexicalIndex, settings: Settings, origins: Iterable[str]) -> None:
         with open_current(Layout(settings.home)) as database:
-            mentions = _columns(database, _MENTIONS, [])
+            seen = sorted(origins)
+            mentions = _columns(database, _MENTIONS, [hidden_kinds(seen)])
             query = "SELECT DISTINCT source, target FROM edges WHERE list_has_any(origins, ?) ORDER BY ALL"
-            edges = _columns(database, query, [sorted(origins)])
+            edges = _columns(database, query, [seen])
         chunk_of = {name: number for number, name in enumerate(index.table["chunk_id"].to_pylist())}
         names = list(dict.fromkeys([*mentions[1], *edges[0], *edges[1]]))
         entity_of = {name: number for number, name in enumerate(names)}

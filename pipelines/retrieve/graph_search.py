@@ -9,6 +9,7 @@ from functools import cached_property
 from pipelines.chunking.python import collector_off
 from pipelines.graph.look_up import Store, open_graph
 from pipelines.lexical.index import LexicalIndex
+from pipelines.retrieve.doc_hop import EVERY, SEEDS, DocHop, spread
 from pipelines.retrieve.rankers import Lexical
 from pipelines.retrieve.route import Route
 from pipelines.retrieve.search import Ranker, Result, best_part_of, checked, results_of, search, top_k
@@ -16,9 +17,8 @@ from pipelines.retrieve.structural import KEPT, Step, Structural, Structure, ins
 from pipelines.retrieve.symbols import Symbol, Symbols
 from pipelines.settings import Settings
 
-ADMITTED: tuple[str, ...] = ("parse", "link")
-"""Whose edges a search follows unless told."""
 _SEEDS = 3
+_PAGES = (".md", ".markdown", ".rst", ".txt")
 _BEGINNING = 200
 """Characters of a definition that decide which chunk shows it: its first line may be the last of a chunk of imports."""
 
@@ -39,8 +39,9 @@ class Placed:
 class GraphSearch:
     """A loaded index and the current graph, to be asked many questions.
 
-    Only edges with an origin in `origins` are seen (all of them where it is None). The walk's chunks are put into the
-    ranking of `ranker`, the lexical one unless told; which walk is taken does not depend on it.
+    Only edges with an origin in `origins` are seen, all of them where it is None; searches follow those of
+    `admitted_origins`. The walk's chunks are put into the ranking of `ranker`, the lexical one unless told; which walk
+    is taken does not depend on it.
 
     Raises:
         CgragError: there is no graph in that store.
@@ -50,7 +51,7 @@ class GraphSearch:
         self,
         index: LexicalIndex,
         settings: Settings,
-        origins: Iterable[str] | None = ADMITTED,
+        origins: Iterable[str] | None,
         store: Store = "duckdb",
         ranker: Ranker | None = None,
     ) -> None:
@@ -61,6 +62,7 @@ class GraphSearch:
             self.graph = open_graph(settings, origins, store)
             self._symbols = Symbols(map(Symbol._make, self.graph.symbols()))
         self._structural = Structural(self._symbols, self.graph)
+        self._hop = DocHop(self.graph)
 
     def route(self, question: str) -> Route | None:
         """Return what a question asks of a symbol that it names; None where it asks for no structure."""
@@ -87,10 +89,15 @@ class GraphSearch:
         (scored,) = self._ranker.score([question])
         ranked = top_k(scored.scores, k)
         placed = self.placed(question)
-        order = placed.into(ranked, k) if placed else ranked
+        hopped = {} if placed else self.hopped(ranked)
+        order = placed.into(ranked, k) if placed else spread(ranked, list(hopped), k)
         results = results_of(self._ranker, order, scored)
         if placed is None:
-            return results
+            kept = set(ranked[: k - k // EVERY])
+            return [
+                replace(result, via="graph", why=hopped[number]) if number not in kept and number in hopped else result
+                for number, result in zip(order, results, strict=True)
+            ]
         return [
             _explained(result, number, placed) if number not in ranked[:KEPT] else result
             for number, result in zip(order, results, strict=True)
@@ -101,7 +108,30 @@ class GraphSearch:
         (scored,) = self._ranker.score([question])
         ranked = top_k(scored.scores, k)
         placed = self.placed(question)
-        return placed.into(ranked, k) if placed else ranked
+        return placed.into(ranked, k) if placed else spread(ranked, list(self.hopped(ranked)), k)
+
+    def hopped(self, ranked: Sequence[int]) -> dict[int, str]:
+        """Return the chunks of code that the docs among a ranking's first hits refer to, each with the reason."""
+        found: dict[int, str] = {}
+        said: list[tuple[bool, int, str]] = []
+        for number in ranked[:SEEDS]:
+            row = self._index.table.slice(number, 1).to_pylist()[0]
+            headings = [row["path"], *(f"{row['path']}::{name}" for name in row["trail"])]
+            for target, origin in self._hop.targets(row["chunk_id"], headings):
+                verb = "links to" if origin == "link" else "mentions"
+                place = f"{row['path']}:{row['start_line']}"
+                said += [(origin != "link", chunk, f"{place} {verb} it") for chunk in self._shown(target)]
+        for _, chunk, why in sorted(said, key=lambda one: one[0]):
+            found.setdefault(chunk, why)
+        return found
+
+    def _shown(self, entity: str) -> list[int]:
+        """The chunks that show an entity of code: a symbol's beginning, or that of a file which is no page."""
+        symbol = self._symbols.by_id.get(entity)
+        if symbol is not None:
+            return list(self._chunks_of([symbol]))
+        _, _, numbers = self._places.get(entity, ([], [], []))
+        return numbers[:1] if numbers and not entity.endswith(_PAGES) else []
 
     def defining(self) -> list[int]:
         """Return the chunks that show the beginning of a symbol, in order."""

@@ -22,6 +22,7 @@ from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import claim_home, held_spec, parse_spec
 from pipelines.errors import CgragError
+from pipelines.graph.admission import KNOWN
 from pipelines.graph.look_up import open_graph
 from pipelines.graph.traversal import Traversal
 from pipelines.layout import Layout
@@ -30,7 +31,6 @@ from pipelines.neo4j_store.load import Loader, LoadResult, load_graph
 from pipelines.neo4j_store.remove import remove_corpus
 from pipelines.neo4j_store.rows import LocalGraph
 from pipelines.progress import Progress, no_report
-from pipelines.retrieve.graph_search import ADMITTED
 from pipelines.settings import Settings, load_settings
 from pipelines.state import chunk_fingerprints
 from tests.bench.graph import Build, edit
@@ -73,7 +73,7 @@ class Bench:
     def walks(self, settings: Settings) -> None:
         """The same random walks on both stores."""
         chance = random.Random(SEED)
-        stores = [open_graph(settings, ADMITTED, store) for store in ("duckdb", "neo4j")]
+        stores = [open_graph(settings, KNOWN, store) for store in ("duckdb", "neo4j")]
         ids = [row[0] for row in stores[0].symbols()]
         asked = [_walk(chance, ids) for _ in range(WALKS)]
         answers = [[walk(store) for walk in asked] for store in stores]

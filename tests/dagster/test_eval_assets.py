@@ -40,6 +40,35 @@ def test_a_failing_report_says_why(cli, home, tree, tmp_path, monkeypatch):
     assert said.code == 1 and "is not a question file" in said.err
 
 
+def test_extraction_is_judged_where_the_annotated_corpus_is(cli, home, tree):
+    write_tree(tree, FILES)
+    cli("run", "--corpus", str(tree))
+    said = cli("run", "--select", "extraction_report")
+    assert said.code == 1 and "annotated chunks are not in" in said.err
+    assert "pypi:vllm==0.10.1" in said.err
+
+
+def test_the_graph_says_which_origins_are_followed_and_a_check_warns(cli, home, tree, monkeypatch):
+    write_tree(tree, {"a.py": "class Engine: 1\n", "use.md": "# Use\n\nAn `Engine` with `--fast-path`.\n"})
+    monkeypatch.setattr("pipelines.graph.admission.EVIDENCE", tree / "nowhere")
+    cli("run", "--corpus", str(tree))
+    said = cli("status")
+    assert "2 of these edges by rules, not followed" in said.out and "cgrag evaluate-extraction" in said.out
+    key = dg.AssetCheckKey(dg.AssetKey("knowledge_graph"), "edges_have_earned_their_place")
+
+    def outcome():
+        with dg.DagsterInstance.get() as instance:
+            found = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])
+        return found[key].event.asset_check_evaluation
+
+    assert not outcome().passed and "has not been measured" in outcome().metadata["rule"].value
+    monkeypatch.setenv("CGRAG_ADMIT", '{"rule": "looked at all of them"}')
+    assert "stale" in cli("status").out
+    cli("run")
+    assert outcome().passed
+    assert "followed: it has not been measured" in cli("status").out and "looked at all" in cli("status").out
+
+
 def test_the_job_holds_both():
     from cgrag.definitions import defs
 

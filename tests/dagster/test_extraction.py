@@ -280,14 +280,28 @@ def test_checks_pass_where_all_is_well_and_tell_what_is_not(built, home, fake, c
         "few_extractions_failed": True,
         "names_are_grounded": True,
         "no_answer_is_cut_off": True,
+        "answers_say_something": True,
     }
     invented = {"entities": [{"name": f"Invented{n}", "type": "Class"} for n in range(5)], "relations": []}
     fake.act = lambda text: {"content": "{", "finish_reason": "length"} if "Thing1" in text else {"content": invented}
     assert cli("run", "--select", "extractions", "--yes").code == 1
     found = outcomes(records.instance)
-    assert not any(outcome.passed for outcome in found.values())
+    assert [name for name, outcome in found.items() if outcome.passed] == ["answers_say_something"]  # there is no edge
     assert found["few_extractions_failed"].metadata["failed"].value == 2
     assert found["no_answer_is_cut_off"].metadata["truncated"].value == 2
+
+
+def test_a_check_tells_that_answers_are_forms_without_content(built, fake, cli, records):
+    def walk(text):
+        names = [name for name in text.replace("`", " ").split() if name.startswith(("Doc", "Thing", "Shared"))][:3]
+        names = list(dict.fromkeys(name.strip(".,") for name in names))
+        out = [["RELATES_TO", name] for name in names[1:]]
+        return {"content": [[names[0], "Concept", *out, *out], *([name, "Concept"] for name in names[1:])]}
+
+    fake.act = walk
+    cli("run", "--select", "extractions", "--yes")
+    outcome = outcomes(records.instance)["answers_say_something"]
+    assert not outcome.passed and outcome.metadata["degenerate"].value["duplicate"] > 0
 
 
 def test_the_plan_says_what_is_left_and_what_it_costs(built, cli):

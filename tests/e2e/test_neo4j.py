@@ -40,20 +40,29 @@ def graphs(draw):
         st.sets(st.tuples(st.sampled_from(ids), st.sampled_from(RELATIONS), st.sampled_from(ids)), max_size=12)
     )
     edges = [
-        edge(*triple, *draw(st.sampled_from([("parse",), ("link", "llm"), ("llm",)])), weight=draw(st.integers(1, 3)))
+        edge(
+            *triple,
+            *draw(st.sampled_from([("parse",), ("link", "llm"), ("rule",), ("llm",)])),
+            weight=draw(st.integers(1, 3)),
+        )
         for triple in sorted(triples)
     ]
     chunks = [chunk(f"c{number}", f"{number % 2}.py", draw(NAMES)) for number in range(draw(st.integers(0, 4)))]
     places = st.tuples(
         st.sampled_from(ids), st.sampled_from([row["chunk_id"] for row in chunks] or ["-"]), st.integers(0, 2)
     )
-    kinds = st.sampled_from(["reference", "extraction"])
+    kinds = st.sampled_from(["reference", "rule", "extraction"])
     mentions = [mention(*place, draw(kinds)) for place in sorted(draw(st.sets(places, max_size=8 * bool(chunks))))]
     return entities, edges, mentions, chunks
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(graphs(), st.sampled_from([None, ["parse", "link"]]), st.sampled_from(["in", "out", "both"]), st.integers(0, 3))
+@given(
+    graphs(),
+    st.sampled_from([None, ["parse", "link"], ["parse", "rule"]]),
+    st.sampled_from(["in", "out", "both"]),
+    st.integers(0, 3),
+)
 def test_any_graph_after_any_other_has_the_same_rows_and_walks(graph, written, origins, direction, hops):
     graph.home.write(*written)
     graph.load()

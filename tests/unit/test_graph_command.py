@@ -126,7 +126,7 @@ def test_the_contract(ask):
     places = edge.pop("evidence")
     assert edge == {
         "source": "pkg/more.py::More.go", "relation": "CALLS", "target": "pkg/base.py::Base.run", "origin": "parse",
-        "binding": "self", "weight": 2, "distance": 1,
+        "binding": "self", "weight": 2, "distance": 1, "confidence": None,
     }  # fmt: skip
     assert [(place["path"], place["start_line"]) for place in places] == [("pkg/more.py", 6), ("pkg/more.py", 7)]
     (link,) = [row for row in ask("helper")["edges"] if row["source"] == "docs/use.md::Use"]

@@ -2,12 +2,11 @@
 
 import pytest
 
-from pipelines.graph.look_up import open_graph
-from pipelines.retrieve.graph_search import ADMITTED
+from pipelines.graph.look_up import admitted_origins, open_graph
 
 
 def rows(asked, name, relation, direction):
-    graph = open_graph(asked.settings, ADMITTED)
+    graph = open_graph(asked.settings, admitted_origins(asked.settings))
     edges = graph.edges([match.id for match in graph.find(name)], [relation], direction)
     return [
         (edge.source, edge.relation, edge.target, places)

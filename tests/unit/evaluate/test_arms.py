@@ -66,7 +66,9 @@ def test_what_a_question_masks_is_never_handed_over():
 
 def test_names_are_chosen_or_refused(small):
     assert chosen("mode", [], small.settings) == ["lexical"]
-    assert chosen("arm", [], small.settings) == ["plain", "graph", "graph-all", "expand", "matched", "random"]
+    assert chosen("arm", [], small.settings) == [
+        "plain", "graph", "graph-code", "graph-all", "expand", "matched", "random",
+    ]  # fmt: skip
     assert chosen("arm", ["matched", "plain", "matched"], small.settings) == ["matched", "plain"]
     with pytest.raises(CgragError, match="no embeddings yet"):
         MODES[chosen("mode", ["dense"], small.settings)[0]].open(small.settings)

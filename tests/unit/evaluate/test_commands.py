@@ -28,7 +28,8 @@ def test_evaluate_prints_tables_findings_and_misses(cli, question_file):
 
 def test_json_stands_alone_on_standard_output(cli, question_file):
     said = cli("evaluate", str(question_file({"sources": [LORA]})), "--json", "--misses")
-    assert {row["arm"] for row in said.json["rows"]} == {"plain", "graph", "graph-all", "expand", "matched", "random"}
+    arms = {"plain", "graph", "graph-code", "graph-all", "expand", "matched", "random"}
+    assert {row["arm"] for row in said.json["rows"]} == arms
     assert said.json["fired"] == {"questions": 0, "by_relation": {}}
     assert said.json["misses"][0]["question_id"] == "q0"
 

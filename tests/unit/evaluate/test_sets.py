@@ -68,7 +68,7 @@ def test_the_last_report_is_the_last_of_other_inputs(built):
     for _ in range(2):  # made anew of the same, it is still compared with the one before
         make(worse)
         assert json.loads((built.layout.reports / "previous.json").read_text()) == first
-        assert len(changes_of_report(built.layout)) == 6 * len(KS)
+        assert len(changes_of_report(built.layout)) == 7 * len(KS)  # one for each arm
 
 
 def test_a_damaged_report_is_made_anew(built):

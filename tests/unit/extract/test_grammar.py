@@ -56,7 +56,13 @@ def accepts(offered, taxonomy, answer, relations=2):
 
 def spelt(offered, taxonomy, relations, choose):
     """An answer spelt byte by byte, each chosen among those that the grammar allows."""
-    found, mask = matcher(offered, taxonomy, relations), xgrammar.allocate_token_bitmask(1, len(BYTES))
+    return walked(grammar_of(offered, taxonomy, relations), choose)
+
+
+def walked(grammar, choose):
+    """A text that a grammar lets through, byte by byte."""
+    found = xgrammar.GrammarMatcher(compiler().compile_grammar(grammar))
+    mask = xgrammar.allocate_token_bitmask(1, len(BYTES))
     answer = bytearray()
     while True:
         found.fill_next_token_bitmask(mask, 0)

@@ -3,10 +3,10 @@
 import pytest
 
 from pipelines.code.link import Site
+from pipelines.graph.admission import KNOWN
 from pipelines.graph.extracted import Binder
 from pipelines.graph.look_up import open_graph
 from pipelines.graph.names import name_id
-from pipelines.retrieve.graph_search import ADMITTED
 from tests.extraction import Extracted
 from tests.fake_model import FakeModel
 
@@ -110,14 +110,14 @@ def test_names_and_edges_have_their_origin_and_binding(built):
 
 def test_no_search_sees_them_unless_all_origins_are_asked_for(built):
     home, _ = built
-    walk, everything = open_graph(home.settings, ADMITTED), open_graph(home.settings)
+    walk, everything = open_graph(home.settings, KNOWN), open_graph(home.settings)
     assert [entity.id for entity in walk.find("Engine")] == ["core.py::Engine"]
     assert [entity.id for entity in everything.find("Engine")] == ["core.py::Engine", "name:engine"]
     assert walk.find("Paged Attention") == []
     assert "Paged Attention" not in walk.near("Paged Attentio")
     assert walk.find("tools/setup.sh") == walk.find("setup") == []
     assert {edge.origin for edge in walk.edges(["core.py::run_it"])} == {"parse"}
-    assert {edge.origin for edge in everything.edges(["core.py::run_it"])} == {"parse", "llm"}
+    assert {edge.origin for edge in everything.edges(["core.py::run_it"])} == {"parse", "llm", "rule"}
 
 
 def test_the_command_shows_them_when_told(built, cli, monkeypatch):
@@ -125,7 +125,7 @@ def test_the_command_shows_them_when_told(built, cli, monkeypatch):
     monkeypatch.setenv("CGRAG_HOME", str(home.settings.home))
     assert cli("graph", "paged attention").code == 1
     said = cli("graph", "paged attention", "--all-origins")
-    assert "a name that a model found" in said.out
+    assert "a name, no symbol" in said.out
     assert "REFERENCES → core.py::run_it" in said.out
     relations = cli("graph", "Engine", "--all-origins", "--relation", "relates_to", "--json").json["edges"]
     assert {edge["origin"] for edge in relations} == {"llm"}

@@ -72,6 +72,10 @@ def test_the_record_and_the_result_agree_with_the_tables(small):
         "edges": result.edges,
         "edges_by_origin": result.edges_by_origin,
         "mentions": result.mentions,
+        "admission": [
+            {"origin": v.origin, "recipe": v.recipe, "admitted": v.admitted, "why": v.why, "override": v.override}
+            for v in result.admission.values()
+        ],
     }
 
 

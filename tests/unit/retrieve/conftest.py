@@ -111,4 +111,4 @@ def shop(tmp_path_factory: pytest.TempPathFactory, clean_environment: None) -> H
 
 @pytest.fixture(scope="module")
 def asked(shop: Home) -> Iterator[GraphSearch]:
-    yield GraphSearch(load_index(shop.settings), shop.settings)
+    yield GraphSearch(load_index(shop.settings), shop.settings, None)

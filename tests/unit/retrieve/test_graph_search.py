@@ -3,9 +3,10 @@
 import pytest
 
 from cgrag import Corpus
+from pipelines.graph.admission import KNOWN
 from pipelines.lexical.index import load_index
 from pipelines.retrieve.expand import Expansion
-from pipelines.retrieve.graph_search import ADMITTED, GraphSearch
+from pipelines.retrieve.graph_search import GraphSearch
 from tests.support import write_tree
 
 
@@ -57,7 +58,7 @@ def test_results_and_ranking_are_the_same_chunks(asked, shop):
 
 def test_expansion_gives_others_than_the_seeds_nearest_first(asked, shop):
     index = load_index(shop.settings)
-    expansion = Expansion(index, shop.settings, ADMITTED)
+    expansion = Expansion(index, shop.settings, KNOWN)
     seeds = asked.ranking("weight of a parcel in grams", 1)
     found = expansion.expand(seeds, 50)
     assert len(found) == len(set(found)) and not set(seeds) & set(found)

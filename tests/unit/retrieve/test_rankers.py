@@ -143,7 +143,7 @@ def test_many_questions_at_once_are_ranked_as_one_at_a_time(make):
 
 
 def test_the_graph_puts_its_chunks_into_the_hybrid_ranking(zoo, make):
-    graph = GraphSearch(load_index(zoo.settings), zoo.settings, ranker=make("hybrid"))
+    graph = GraphSearch(load_index(zoo.settings), zoo.settings, None, ranker=make("hybrid"))
     assert graph.search("how is a burrow dug", 5) == search(make("hybrid"), "how is a burrow dug", 5)
     found = graph.search("Who calls `dig`?", 9)
     assert {result.via for result in found} == {"hybrid", "graph"}
