@@ -47,6 +47,9 @@ bench-extract: $(VENV)/.test ## a real model: vLLM against Outlines + transforme
 bench-dense: $(VENV)/.test ## the embedding rate beside a plain loop, and hybrid search's latency and recall
 	$(BIN)/python -m tests.bench.dense
 
+bench-answers: $(VENV)/.test ## what a model cites, and what is told not to be there: QUESTIONS=FILE, with sources
+	$(BIN)/python -m tests.bench.answers $(QUESTIONS)
+
 bench-neo4j: $(VENV)/.test ## a real Neo4j: loaded, edited, walked and killed, beside DuckDB
 	$(BIN)/python -m tests.bench.neo4j
 

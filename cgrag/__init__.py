@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pipelines.answer.answer import Answer
+    from pipelines.answer.answerer import AnswerMode
     from pipelines.evaluate.evaluation import Evaluation
     from pipelines.graph.look_up import Store
     from pipelines.graph.traversal import Traversal
@@ -78,6 +80,19 @@ class Corpus:
         except Changed:  # Neo4j was loaded anew
             self._graph = None
             return self._graph_search(mode, store).search(question, k)
+
+    def answer(self, question: str, k: int = 5, *, mode: AnswerMode = "auto", model: bool = True) -> Answer:
+        """Return what is said to a question, with its sources; without `model` only what needs none.
+
+        >>> Corpus().answer("Who calls make_zmq_socket?").text                # doctest: +SKIP
+
+        Raises:
+            CgragError: the question is blank, or there is no index.
+        """
+        from pipelines.answer.answerer import Answerer
+
+        with Answerer(self.settings, k, mode) as answerer:
+            return answerer.answer(question, ask=model)
 
     def graph(self, *, all_origins: bool = False, store: Store = "duckdb") -> Traversal[Any, Any]:
         """Return the current graph, to be asked by `find`, `near`, `edges`, `paths`, `chunks` and `evidence`.

@@ -84,6 +84,11 @@ class Layout:
         return self.home / "evidence" / f"{recipe}.json"
 
     @property
+    def answers(self) -> Path:
+        """The cache of answers, which may be removed at any time."""
+        return self.home / "answers.sqlite"
+
+    @property
     def dagster(self) -> Path:
         return self.home / "dagster"
 

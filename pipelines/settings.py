@@ -128,6 +128,19 @@ class ExtractSettings(BaseModel):
     """More of those asked may not have failed, or the check fails."""
 
 
+class AnswerSettings(BaseModel):
+    """How questions are answered (README, Answers); the model is that of `extract`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: Path | None = None
+    """A template of one's own, with $sources and $question; pipelines/answer/prompt.txt shows the form."""
+    tokens: int = Field(3000, ge=300)
+    """Of the sources in a prompt, at most; fewer where the server's context is smaller."""
+    evidence: float = Field(0.6, ge=0, le=1)
+    """The share of a question's words, by weight, that a source must have before a model is asked; 0 always asks."""
+
+
 class ServeSettings(BaseModel):
     """The local model server, started where no endpoint is set (README, Extraction)."""
 
@@ -195,6 +208,7 @@ class Settings(BaseSettings):
     embed: EmbedSettings = EmbedSettings()
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
+    answer: AnswerSettings = AnswerSettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     admit: dict[str, str] = {}
@@ -271,6 +285,9 @@ def load_settings() -> Settings:
     files = {name: getattr(settings.extract, name) for name in ("taxonomy", "prompt")}
     given = {name: file.expanduser().absolute() for name, file in files.items() if file is not None}
     settings.extract = settings.extract.model_copy(update=given)
+    if settings.answer.prompt:
+        prompt = settings.answer.prompt.expanduser().absolute()
+        settings.answer = settings.answer.model_copy(update={"prompt": prompt})
     folder = settings.serve.folder.expanduser().absolute()
     settings.serve = settings.serve.model_copy(update={"folder": folder})
     return settings.model_copy(

@@ -15,11 +15,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from pipelines.answer.recipe import CANARY as ANSWER_CANARY
 from pipelines.extract.grammar import written
 from pipelines.extract.recipe import CANARY
 from pipelines.tables import digest
 
 MODEL = "fake-model"
+SAID = "The first source says so. [1]"
+"""The usual answer to a question."""
 Act = dict[str, Any]
 Answer = list[list[Any]]
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -68,7 +71,7 @@ class FakeModel:
         self.model = MODEL
         self.context: int | None = None
         self.asked: Counter[str] = Counter()
-        """Of each chunk's text, how many times it was asked about; canaries are not counted."""
+        """Of each chunk's text, or question, how many times it was asked about; canaries are not counted."""
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[str] = []
         self.binds = True
@@ -140,12 +143,15 @@ class FakeModel:
         body = json.loads(raw)
         self.headers.append(head)
         text = body["messages"][-1]["content"]
-        if text == CANARY:
+        if text in (CANARY, ANSWER_CANARY):
             if instead := self.canary():
                 return await self._do(writer, instead)
             (demanded,) = _LITERAL.findall(body["structured_outputs"]["grammar"])
             return self._reply(writer, json.loads(demanded) if self.binds else "The sea!")
-        names, kind = offered(body)
+        if "\ncited ::= " in body["structured_outputs"]["grammar"]:  # a question: it is counted by its own words
+            text, usual = text.rpartition("\nQuestion: ")[2], {"content": SAID}
+        else:
+            usual = {"content": answer(*offered(body))}
         self.asked[text] += 1
         self.bodies.append(body)
         self._now += 1
@@ -154,7 +160,7 @@ class FakeModel:
             self.gate(self.requests)
             if self.delay:
                 await asyncio.sleep(self.delay)
-            return await self._do(writer, self.act(text) or {"content": answer(names, kind)})
+            return await self._do(writer, self.act(text) or usual)
         finally:
             self._now -= 1
 

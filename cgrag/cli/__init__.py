@@ -5,6 +5,7 @@ import sys
 import typer
 
 from cgrag.cli import (
+    answer,
     doctor,
     evaluate,
     evaluate_extraction,
@@ -33,9 +34,11 @@ app.command("status")(status.status)
 app.command("plan")(plan.plan)
 app.command("search")(search.search)
 app.command("graph")(graph.graph)
+app.command("answer")(answer.answer)
 app.command("evaluate")(evaluate.evaluate)
 app.command("evaluate-extraction")(evaluate_extraction.evaluate_extraction)
 app.command("search-dataset")(evaluate.search_dataset)
+app.command("answer-dataset")(answer.answer_dataset)
 app.add_typer(questions.app, name="questions")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(llm.app, name="llm")

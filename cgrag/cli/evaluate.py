@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -77,7 +77,7 @@ def search_dataset(
     with shown_progress() as report:
         bench = Bench(settings, places, asked, open_mode(settings), report("Asking", "questions"))
         rankings = bench.handed_over(arm, k)
-    about = {"k": k, "mode": mode, "arm": arm, "corpus": places.corpus, "generation": places.generation}
+    about: dict[str, Any] = {"k": k, "mode": mode, "arm": arm, "corpus": places.corpus, "generation": places.generation}
     write_results(out, asked, rankings, **about)
     empty = sum(not ranking for ranking in rankings)
     errors.print(f"{len(asked)} questions in {out}; {empty} without results.", markup=False)

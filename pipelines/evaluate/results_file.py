@@ -1,6 +1,6 @@
 """Result files: what `cgrag search-dataset` or another tool retrieved for the questions of a file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,19 +48,28 @@ class Results:
     findings: tuple[Finding, ...]
 
 
-def write_results(path: Path, questions: Sequence[Question], rankings: Sequence[Ranking], **about: object) -> None:
+def write_results(
+    path: Path,
+    questions: Sequence[Question],
+    rankings: Sequence[Ranking],
+    answers: Sequence[Mapping[str, object]] = (),
+    **about: object,
+) -> None:
     """Write rankings in the form of `FORMAT`; `about` (k, mode, corpus, generation) stands beside them.
+
+    With `answers`, one for each question, what these have is added to its row.
 
     Raises:
         CgragError: the file cannot be written.
     """
     rows: list[dict[str, Any]] = []
-    for question, ranking in zip(questions, rankings, strict=True):
+    more = answers or [{}] * len(questions)
+    for question, ranking, answer in zip(questions, rankings, more, strict=True):
         spans = [
             {"file_path": span.path, "first_character_index": span.start, "last_character_index": span.end}
             for span in ranking
         ]
-        rows.append({"question_id": question.id, "question": question.text, "retrieved_sources": spans})
+        rows.append({"question_id": question.id, "question": question.text, "retrieved_sources": spans, **answer})
     try:
         write_json(path, {"search_results": rows, **about})
     except OSError as error:

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from pipelines.errors import CgragError
-from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Recipe
+from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Request
 from pipelines.settings import Settings
 
 _MOST_TOKENS = 2**31
@@ -23,11 +23,34 @@ MOST_BYTES = 4_000_000
 """A longer body is cut off: no answer that was asked for has so much."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_WAIT = 60.0
-_CHUNK_TOKENS = 700
-"""Of a usual chunk: a server whose context is too small for the prompt and this is refused at once."""
 _REST_SECONDS = 5.0
 """An endpoint that could not be reached is left alone for so long, if there is another."""
 _URLS_REMEDY = "Name it: CGRAG_LLM_URLS=http://HOST:PORT/v1 (several, comma-separated, share the work)."
+
+
+class Asked(Protocol):
+    """What a server is checked against before it is asked: the model, and room for its shortest useful request."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def system(self) -> str: ...
+
+    @property
+    def max_tokens(self) -> int: ...
+
+    @property
+    def least(self) -> int:
+        """Tokens beside the fixed prompt: with less room a server is refused at once."""
+
+    @property
+    def shorter(self) -> str:
+        """The setting that makes answers shorter, as it is told; empty where there is none."""
+
+    def canary(self) -> Request: ...
+
+    def fails_canary(self, content: str) -> bool: ...
 
 
 class _Message(BaseModel):
@@ -92,6 +115,8 @@ class _Endpoint:
     busy: int = 0
     served: int = 0
     rests_until: float = 0.0
+    context: int | None = None
+    """Tokens of prompt and answer together, as it says itself."""
     checked: bool = False
     """Whether it has answered the canary; one that was down at the start is asked it before anything else."""
     checking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -121,7 +146,7 @@ class ModelClient:
     transport: httpx.AsyncBaseTransport | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _endpoints: list[_Endpoint] = field(default_factory=list, init=False)
-    _recipe: Recipe | None = field(default=None, init=False)
+    _recipe: Asked | None = field(default=None, init=False)
 
     async def __aenter__(self) -> "ModelClient":
         tls = ssl.create_default_context()
@@ -140,7 +165,12 @@ class ModelClient:
         """How many requests may be under way at once."""
         return self.in_flight * len(self.urls)
 
-    async def check(self, recipe: Recipe) -> list[str]:
+    @property
+    def context(self) -> int | None:
+        """The smallest context of the endpoints, in tokens; None where none has told."""
+        return min((endpoint.context for endpoint in self._endpoints if endpoint.context), default=None)
+
+    async def check(self, recipe: Asked) -> list[str]:
         """Make sure that the model is served and that its answers are bound to the grammar, at every endpoint.
 
         Returns what is wrong with those that cannot be reached, where others can; they are asked again later.
@@ -200,14 +230,14 @@ class ModelClient:
             trust_env=urlsplit(url).hostname not in ("127.0.0.1", "localhost", "::1"),  # no proxy leads back here
         )
 
-    async def _checked(self, endpoint: _Endpoint, recipe: Recipe) -> str:
+    async def _checked(self, endpoint: _Endpoint, recipe: Asked) -> str:
         """Check an endpoint once; return why it cannot be asked just now."""
         async with endpoint.checking:
             problem = "" if endpoint.checked else await self._check(endpoint, recipe)
             endpoint.checked = not problem
             return problem
 
-    async def _check(self, endpoint: _Endpoint, recipe: Recipe) -> str:
+    async def _check(self, endpoint: _Endpoint, recipe: Asked) -> str:
         listed = await self._send(endpoint, "GET", "/models", None)
         if listed.status == "connection" or listed.status == "timeout":
             endpoint.rests_until = time.monotonic() + _REST_SECONDS
@@ -218,7 +248,7 @@ class ModelClient:
                 served = {model.id: model.max_model_len for model in _Models.model_validate_json(listed.content).data}
             except ValidationError:
                 served = {recipe.model: None}  # a server that lists none may still serve it: the canary tells
-            context = served.get(recipe.model)
+            context = endpoint.context = served.get(recipe.model)
             if recipe.model not in served:
                 raise CgragError(
                     f"The model server {endpoint.url} does not serve {recipe.model}; it serves {', '.join(served)}.",
@@ -243,12 +273,12 @@ class ModelClient:
                 f"The model server {endpoint.url} does not answer as one: {reply.status}: {reply.detail}.",
                 f"Is that its address? {_URLS_REMEDY}",
             )
-        prompt = (reply.prompt_tokens or len(recipe.system) // CHARACTERS_PER_TOKEN) + _CHUNK_TOKENS
+        prompt = (reply.prompt_tokens or len(recipe.system) // CHARACTERS_PER_TOKEN) + recipe.least
         if context is not None and context < prompt + recipe.max_tokens:
             raise CgragError(
                 f"The model server {endpoint.url} takes {context:,} tokens of prompt and answer together; a prompt of "
                 f"{recipe.model} has about {prompt:,}, an answer at most {recipe.max_tokens:,}.",
-                "Start it with more (vLLM: --max-model-len), or ask for shorter answers: CGRAG_EXTRACT__MAX_TOKENS=…",
+                f"Start it with more (vLLM: --max-model-len){recipe.shorter}.",
             )
         if recipe.fails_canary(reply.content):
             raise CgragError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -85,6 +85,9 @@ class Recipe(BaseModel):
     format: Format = "list"
     """What an answer looks like: a list of entities with their relations, or labels for slots that rules choose."""
     version: tuple[int, int] = (VERSION, NAMES_VERSION)
+    least: ClassVar[int] = 700
+    """Tokens of a usual chunk."""
+    shorter: ClassVar[str] = ", or ask for shorter answers: CGRAG_EXTRACT__MAX_TOKENS=…"
 
     @cached_property
     def id(self) -> str:

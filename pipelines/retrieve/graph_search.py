@@ -10,6 +10,7 @@ from pipelines.chunking.python import collector_off
 from pipelines.graph.look_up import Store, open_graph
 from pipelines.lexical.index import LexicalIndex
 from pipelines.retrieve.rankers import Lexical
+from pipelines.retrieve.route import Route
 from pipelines.retrieve.search import Ranker, Result, best_part_of, checked, results_of, search, top_k
 from pipelines.retrieve.structural import KEPT, Step, Structural, Structure, insert
 from pipelines.retrieve.symbols import Symbol, Symbols
@@ -56,9 +57,13 @@ class GraphSearch:
         self._lexical = Lexical(index)
         self._ranker = ranker or self._lexical
         with collector_off():
-            graph = open_graph(settings, origins, store)
-            self._symbols = Symbols(map(Symbol._make, graph.symbols()))
-        self._structural = Structural(self._symbols, graph)
+            self.graph = open_graph(settings, origins, store)
+            self._symbols = Symbols(map(Symbol._make, self.graph.symbols()))
+        self._structural = Structural(self._symbols, self.graph)
+
+    def route(self, question: str) -> Route | None:
+        """Return what a question asks of a symbol that it names; None where it asks for no structure."""
+        return self._structural.route(question)
 
     def structure(self, question: str) -> Structure | None:
         """Return the walk that a question asks for, None where it asks for none."""

@@ -54,16 +54,20 @@ class Structural:
         self._symbols = symbols
         self._graph = graph
 
+    def route(self, question: str) -> Route | None:
+        """Return what a question asks of a symbol that it names; None where it names none, or asks for no structure."""
+        return None if len(question) > LONGEST else route(question, self._names())
+
     def answer(self, question: str, seeds: Callable[[], Sequence[Symbol]]) -> Structure | None:
         """Return what the graph has for a question, None where it is none for the graph.
 
         `seeds` gives the symbols of the retriever's best hits; they are the start where a question describes what it
         asks about instead of naming it.
         """
-        if len(question) > LONGEST:
-            return None
-        asked = route(question, self._names())
+        asked = self.route(question)
         if asked is None:
+            if len(question) > LONGEST:
+                return None
             described = _DESCRIPTION.search(question)
             if described is None:
                 return None

@@ -150,6 +150,18 @@ def test_every_answer_is_valid_grounded_whole_and_without_whitespace(tmp_path: P
     assert json.loads(again.stdout)["extraction"] == counted
 
 
+def test_a_question_is_answered_with_given_sources_only_and_then_from_the_cache(tmp_path: Path, folder: Path) -> None:
+    home = Home(tmp_path, folder, HOSTILE | PROSE)
+    question = "What does the Harbour Master of the orders read?"
+    found = json.loads(home.run("answer", question, "--json").stdout)
+    assert (found["by"], found["cached"], found["missing"]) == ("model", False, "")
+    assert found["found"] == any(source["cited"] for source in found["sources"])
+    assert found["answer"] == "Not in the sources." or all(line.endswith("]") for line in found["answer"].split("\n"))
+    assert json.loads(home.run("answer", question, "--json").stdout)["cached"]
+    lacking = json.loads(home.run("answer", "How are apple trees pruned in winter?", "--json").stdout)
+    assert (lacking["by"], lacking["found"]) == ("nobody", False)
+
+
 def test_a_corpus_with_a_taxonomy_of_its_own_has_only_its_types_and_what_its_rules_allow(
     tmp_path: Path, folder: Path
 ) -> None:

@@ -30,6 +30,12 @@ def test_the_graph_is_asked_by_name(corpus):
     assert [(edge.source, edge.target) for edge in found] == [("a.py::f", "a.py::g")]
 
 
+def test_a_structural_question_is_answered(corpus):
+    answer = corpus.answer("Who calls `g`?")
+    assert (answer.by, [(row["source"], row["target"]) for row in answer.edges]) == ("graph", [("a.py::f", "a.py::g")])
+    assert [source.path for source in corpus.answer("bee?", model=False).sources] == ["b.md"]
+
+
 def test_every_table_is_at_hand(corpus, home):
     for name in TABLES:
         rows = corpus.table(name)

@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
+from pipelines.answer.answerer import Answerer
 from pipelines.extract.grammar import written
 from pipelines.extract.recipe import CANARY, active_recipe
-from pipelines.settings import PROJECT, Settings
+from pipelines.settings import PROJECT, AnswerSettings, Settings
 from tests.extraction import Extracted
 from tests.fake_model import said
 from tests.support import CASES, case
@@ -244,9 +245,18 @@ def test_l06_the_models_own_syntax_in_a_text_changes_nothing(scripted):
         assert named(row) == {words[name]}
 
 
-@pytest.mark.skip(reason="needs the answer prompt")
-def test_l06_the_question_reaches_the_model_unchanged():
-    """A question containing {chunk} or %s reaches the model unchanged."""
+@pytest.mark.parametrize("question", ["What is {chunk}?", "%s and %(name)s?", "$sources ${HOME} {{ x }} {0}"])
+def test_l06_the_question_reaches_the_model_unchanged(extracted, fake, question):
+    corpus = extracted({})
+    case("l06").copy_to(corpus.root)
+    corpus.rebuild()
+    settings = corpus.home.settings.model_copy(update={"answer": AnswerSettings(evidence=0)})
+    with Answerer(settings, k=8) as answerer:
+        assert answerer.answer(f"{question} Fmtword Braceword Jinjaword latex").by == "model"
+    assert list(fake.asked) == [f"{question} Fmtword Braceword Jinjaword latex"]
+    shown = fake.bodies[-1]["messages"][-1]["content"]
+    for name in ("fmt", "braces", "jinja"):
+        assert (corpus.root / f"{name}.md").read_text().strip() in shown
 
 
 # c08
