@@ -4,6 +4,7 @@ import dagster as dg
 
 from pipelines.chunking.verify import unaccounted_files, wrong_offsets
 from pipelines.code.verify import edges_of_no_file, files_without_facts
+from pipelines.communities.stored import load_communities, not_nested
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import held_spec
@@ -106,6 +107,13 @@ def edges_have_earned_their_place(workspace: Workspace) -> dg.AssetCheckResult:
         severity=dg.AssetCheckSeverity.WARN,
         metadata={origin: f"{verdict['recipe']}: {verdict['why']}" for origin, verdict in said.items()},
     )
+
+
+@dg.asset_check(asset="communities")
+def communities_are_nested(workspace: Workspace) -> dg.AssetCheckResult:
+    """Every member of a community is a member of its parent, and no entity is in two of one level."""
+    wrong = not_nested(load_communities(workspace.settings()))
+    return dg.AssetCheckResult(passed=not wrong, metadata={"communities": wrong[:50], "count": len(wrong)})
 
 
 @dg.asset_check(asset="neo4j_graph")

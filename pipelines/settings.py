@@ -141,6 +141,17 @@ class AnswerSettings(BaseModel):
     """The share of a question's words, by weight, that a source must have before a model is asked; 0 always asks."""
 
 
+class CommunitySettings(BaseModel):
+    """How the graph is divided into communities (README, Communities)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    levels: int = Field(3, ge=1, le=8)
+    """At most so many: the whole graph divided is the first."""
+    largest: int = Field(150, ge=2)
+    """A community with more entities is divided again, where it falls into parts."""
+
+
 class ServeSettings(BaseModel):
     """The local model server, started where no endpoint is set (README, Extraction)."""
 
@@ -209,6 +220,7 @@ class Settings(BaseSettings):
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
     answer: AnswerSettings = AnswerSettings()
+    communities: CommunitySettings = CommunitySettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     admit: dict[str, str] = {}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
 from pipelines.code.stage import current_facts, edges_inputs, facts_fingerprint, stored_facts
+from pipelines.communities.stage import communities_inputs, current_tables
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
 from pipelines.dense.build import dense_inputs
 from pipelines.dense.encoder import model_of
@@ -32,7 +33,7 @@ PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
 EVERY = (
     *("corpus_files", "chunks", "bm25_index", "chunk_embeddings", "code_facts", "code_edges", "extractions"),
-    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report", "extraction_report"),
+    *("knowledge_graph", "communities", "neo4j_graph", "question_sets", "retrieval_report", "extraction_report"),
 )
 """All assets, in the order in which they are built."""
 ON_REQUEST = ("question_sets", "retrieval_report", "extraction_report")
@@ -224,6 +225,19 @@ def _graph_state(home: _Home) -> AssetState:
     return _single("knowledge_graph", stored, digest(inputs))
 
 
+def _communities_state(home: _Home) -> AssetState:
+    name, record = "communities", read_record(home.layout.communities_record)
+    if record is None:
+        return AssetState(name, "missing", "never built")
+    state = _compared(name, record, communities_inputs(home.settings, graph_record(home.layout)))
+    if state.state == "fresh":
+        try:
+            current_tables(home.settings)
+        except CgragError:
+            return AssetState(name, "stale", "damaged")
+    return state
+
+
 def _neo4j_state(home: _Home) -> AssetState:
     """What the database says."""
     from pipelines.neo4j_store.state import NEVER, neo4j_problem
@@ -296,6 +310,7 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "code_edges": _edges_state,
     "extractions": _extractions_state,
     "knowledge_graph": _graph_state,
+    "communities": _communities_state,
     "neo4j_graph": _neo4j_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,

@@ -307,11 +307,12 @@ class Answerer:
 
     @cached_property
     def _graph(self) -> "GraphSearch | None":
+        from pipelines.graph.look_up import admitted_origins
         from pipelines.retrieve.graph_search import GraphSearch
 
         if self._mode == "naive" or self._no_graph:
             return None
-        return GraphSearch(self._index, self._settings, ranker=self._ranker)
+        return GraphSearch(self._index, self._settings, admitted_origins(self._settings), ranker=self._ranker)
 
     @property
     def _no_graph(self) -> str:
