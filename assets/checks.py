@@ -15,6 +15,7 @@ from pipelines.layout import Layout
 from pipelines.lexical.index import load_index
 from pipelines.settings import Settings
 from pipelines.state import counts
+from pipelines.summaries.stage import stored_counts
 from resources.workspace import Workspace
 
 OF_CHUNKS = [
@@ -114,6 +115,13 @@ def communities_are_nested(workspace: Workspace) -> dg.AssetCheckResult:
     """Every member of a community is a member of its parent, and no entity is in two of one level."""
     wrong = not_nested(load_communities(workspace.settings()))
     return dg.AssetCheckResult(passed=not wrong, metadata={"communities": wrong[:50], "count": len(wrong)})
+
+
+@dg.asset_check(asset="community_summaries")
+def no_summary_failed(workspace: Workspace) -> dg.AssetCheckResult:
+    """Every community that the model was asked about has a summary; those it was not asked about wait."""
+    found = stored_counts(workspace.settings())
+    return dg.AssetCheckResult(passed=not found["failed"], severity=dg.AssetCheckSeverity.WARN, metadata=found)
 
 
 @dg.asset_check(asset="neo4j_graph")

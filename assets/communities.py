@@ -1,4 +1,6 @@
-"""The communities part of the graph group: what belongs together."""
+"""The communities part of the graph group: what belongs together, and what a model says about it."""
+
+from typing import Literal
 
 import dagster as dg
 
@@ -8,6 +10,8 @@ from pipelines.communities.build import VERSION
 from pipelines.communities.plots import draw
 from pipelines.communities.stage import make_communities
 from pipelines.evaluate.report import data_uri
+from pipelines.summaries.stage import VERSION as SUMMARIES_VERSION
+from pipelines.summaries.stage import make_summaries
 from pipelines.tables import counted
 from resources.workspace import Workspace
 
@@ -29,5 +33,38 @@ def communities(workspace: Workspace) -> dg.MaterializeResult[None]:
             "alone": result.built.alone,
             "plot": dg.MetadataValue.md(f"![communities]({data_uri(draw(rows))})"),
             "communities_preview": preview(rows[:12], ["size", "name", "words", "central"]),
+        },
+    )
+
+
+class Summarising(dg.Config):
+    """What a run asks the model; what was answered once is never asked again."""
+
+    ask: Literal["pending", "none"] = "pending"
+    """pending: about every community without a summary; none: the table is brought up to what the ledger has."""
+
+
+@dg.asset(group_name="graph", kinds={"parquet"}, deps=[communities], code_version=str(SUMMARIES_VERSION), pool="llm")
+def community_summaries(
+    context: dg.AssetExecutionContext, config: Summarising, workspace: Workspace
+) -> dg.MaterializeResult[None]:
+    """What a model says of the largest communities, citing file and line; out of the ledger, what it lacks is asked."""
+    report = workspace.reporter(context.log)
+    result = make_summaries(workspace.settings(), ask=config.ask == "pending", report=report)
+    for note in result.notes:
+        context.log.warning(note)
+    told = [row for row in result.rows if row["status"] == "ok"]
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(result.fingerprint),
+        metadata={
+            "dagster/row_count": len(result.rows),
+            "statuses": result.statuses,
+            "asked": result.asked,
+            "triples": sum(row["triples"] for row in result.rows),
+            "sentences_dropped": sum(row["dropped"] for row in told),
+            "citations_moved": sum(row["moved"] for row in told),
+            "prompt_tokens": result.prompt_tokens,
+            "completion_tokens": result.completion_tokens,
+            "summaries_preview": preview(told[:12], ["title", "text", "cited"]),
         },
     )

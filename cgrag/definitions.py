@@ -22,6 +22,7 @@ defs = dg.Definitions(
         graph.code_edges,
         graph.knowledge_graph,
         communities.communities,
+        communities.community_summaries,
         graph.neo4j_graph,
         extraction.extractions,
         retrieval_report.question_sets,

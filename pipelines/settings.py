@@ -152,6 +152,19 @@ class CommunitySettings(BaseModel):
     """A community with more entities is divided again, where it falls into parts."""
 
 
+class SummarySettings(BaseModel):
+    """Which communities a model summarises, and from how much; the model is that of `extract`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    levels: int = Field(2, ge=1, le=8)
+    """Of communities, from the top."""
+    most: int = Field(64, ge=1)
+    """Communities at most, the largest of these levels."""
+    triples: int = Field(60, ge=1, le=300)
+    """Of a community, the strongest: each thirty are a request, and what is said of these one more."""
+
+
 class ServeSettings(BaseModel):
     """The local model server, started where no endpoint is set (README, Extraction)."""
 
@@ -221,6 +234,7 @@ class Settings(BaseSettings):
     extract: ExtractSettings = ExtractSettings()
     answer: AnswerSettings = AnswerSettings()
     communities: CommunitySettings = CommunitySettings()
+    summaries: SummarySettings = SummarySettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     admit: dict[str, str] = {}

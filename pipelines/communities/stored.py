@@ -2,9 +2,13 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipelines.communities.stage import current_tables
+from pipelines.layout import Layout
 from pipelines.settings import Settings
+from pipelines.summaries.tables import SUMMARIES, summaries_file
+from pipelines.tables import read_manifest, read_table
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,30 @@ def load_communities(settings: Settings) -> Communities:
     Raises:
         CgragError: they are not built, or of another graph or other settings than now.
     """
-    _, tables = current_tables(settings)
+    record, tables = current_tables(settings)
     members: dict[str, list[str]] = defaultdict(list)
     memberships = tables["memberships"]
     for entity, community in zip(memberships["entity"].to_pylist(), memberships["community"].to_pylist(), strict=True):
         members[community].append(entity)
-    return Communities([Community(members=members[row["id"]], **row) for row in tables["communities"].to_pylist()])
+    told = _summaries(settings, record["generation"])
+    return Communities(
+        [
+            Community(members=members[row["id"]], **row, **told.get(row["id"], {}))
+            for row in tables["communities"].to_pylist()
+        ]
+    )
+
+
+def _summaries(settings: Settings, generation: str) -> dict[str, dict[str, Any]]:
+    """Summary and places of each community that has any; none where they are of other communities."""
+    file = summaries_file(Layout(settings.home))
+    if (read_manifest(file) or {}).get("communities") != generation:
+        return {}
+    return {
+        row["community"]: {
+            "summary": f"{row['title']}\n{row['text']}",
+            "cited": [(place["path"], place["start_line"]) for place in row["cited"]],
+        }
+        for row in read_table(file, SUMMARIES, "Build it:  cgrag run --select community_summaries").to_pylist()
+        if row["status"] == "ok"
+    }
