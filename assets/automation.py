@@ -26,7 +26,7 @@ from resources.workspace import Workspace
 
 PER_DIRECTORY = ("chunks", "code_facts", "extractions")
 INDEXES = ("bm25_index", "chunk_embeddings")
-GRAPHS = ("code_edges", "knowledge_graph", "neo4j_graph")
+GRAPHS = ("code_edges", "knowledge_graph", "communities", "neo4j_graph")
 """Those of the whole corpus, in the order in which they are built from one another."""
 Answer = dg.SensorResult | dg.SkipReason
 

@@ -4,6 +4,7 @@ import dagster as dg
 
 from pipelines.chunking.verify import unaccounted_files, wrong_offsets
 from pipelines.code.verify import edges_of_no_file, files_without_facts
+from pipelines.communities.stored import load_communities, not_nested
 from pipelines.corpus.fetch import fetch
 from pipelines.corpus.scan import load_plan
 from pipelines.corpus.spec import held_spec
@@ -14,6 +15,7 @@ from pipelines.layout import Layout
 from pipelines.lexical.index import load_index
 from pipelines.settings import Settings
 from pipelines.state import counts
+from pipelines.summaries.stage import stored_counts
 from resources.workspace import Workspace
 
 OF_CHUNKS = [
@@ -106,6 +108,20 @@ def edges_have_earned_their_place(workspace: Workspace) -> dg.AssetCheckResult:
         severity=dg.AssetCheckSeverity.WARN,
         metadata={origin: f"{verdict['recipe']}: {verdict['why']}" for origin, verdict in said.items()},
     )
+
+
+@dg.asset_check(asset="communities")
+def communities_are_nested(workspace: Workspace) -> dg.AssetCheckResult:
+    """Every member of a community is a member of its parent, and no entity is in two of one level."""
+    wrong = not_nested(load_communities(workspace.settings()))
+    return dg.AssetCheckResult(passed=not wrong, metadata={"communities": wrong[:50], "count": len(wrong)})
+
+
+@dg.asset_check(asset="community_summaries")
+def no_summary_failed(workspace: Workspace) -> dg.AssetCheckResult:
+    """Every community that the model was asked about has a summary; those it was not asked about wait."""
+    found = stored_counts(workspace.settings())
+    return dg.AssetCheckResult(passed=not found["failed"], severity=dg.AssetCheckSeverity.WARN, metadata=found)
 
 
 @dg.asset_check(asset="neo4j_graph")

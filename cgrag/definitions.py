@@ -6,7 +6,7 @@ import dagster as dg
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy, which we mean
 
-from assets import automation, checks, corpus, extraction, graph, retrieval  # noqa: E402
+from assets import automation, checks, communities, corpus, extraction, graph, retrieval  # noqa: E402
 from eval_jobs import checks as eval_checks  # noqa: E402
 from eval_jobs import extraction_report, retrieval_report  # noqa: E402
 from resources.workspace import Workspace  # noqa: E402
@@ -21,6 +21,8 @@ defs = dg.Definitions(
         graph.code_facts,
         graph.code_edges,
         graph.knowledge_graph,
+        communities.communities,
+        communities.community_summaries,
         graph.neo4j_graph,
         extraction.extractions,
         retrieval_report.question_sets,

@@ -14,6 +14,9 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
 from pipelines.state import EVERY, OPTIONAL, PARTITIONED_ASSETS, AssetState, asset_states, failures
+from pipelines.summaries.stage import SummaryPlan, plan_summaries, summaries_problem
+
+SUMMARIES = "community_summaries"
 
 
 def point_dagster_at(settings: Settings) -> None:
@@ -67,6 +70,7 @@ class Materializer:
         partitions: Sequence[str] = (),
         order: Order | None = None,
         confirm: Callable[[ExtractionPlan], bool] = lambda plan: True,
+        confirm_summaries: Callable[[SummaryPlan], bool] = lambda plan: True,
     ) -> list[str]:
         """Build what is missing or stale; return the names of the assets that were.
 
@@ -79,7 +83,7 @@ class Materializer:
         built = []
         stopped: CgragError | None = None
         todo = stale_assets(asset_states(self._settings, found), select)
-        if not todo and order is None:
+        if not todo and order is None and SUMMARIES not in select:
             return []
         with self._dagster() as (job, instance):
             if any(state.name == "corpus_files" for state in todo):
@@ -94,9 +98,10 @@ class Materializer:
                     built += [name] if keys else []
                 elif name == "extractions":
                     built += [name] * self._extract(job, instance, select, partitions, order, confirm)
-                elif self._state(name, select):
+                elif self._state(name, select) or (name == SUMMARIES and name in select):
                     try:
-                        self._execute(job, instance, name)
+                        config = self._summarise(select, confirm_summaries) if name == SUMMARIES else None
+                        self._execute(job, instance, name, config=config)
                         built.append(name)
                     except CgragError as error:  # what does not need it goes on
                         if name in OPTIONAL and not select:
@@ -113,6 +118,8 @@ class Materializer:
                 raise CgragError(problem, "Redo them:  cgrag resume --failed")
         if stopped:
             raise stopped
+        if SUMMARIES in select and (unsummarised := summaries_problem(self._settings)):
+            raise unsummarised
         return built
 
     def _extract(  # type: ignore[no-untyped-def]
@@ -143,6 +150,11 @@ class Materializer:
         for first, last in self._ranges(instance, again):  # they have chunks of the same text as others
             self._execute(job, instance, "extractions", first, last, {"ask": "none"})
         return bool(keys)
+
+    def _summarise(self, select: Sequence[str], confirm: Callable[[SummaryPlan], bool]) -> dict[str, str]:
+        """The model is asked only where summaries are selected by name, once the plan is confirmed."""
+        asks = SUMMARIES in select and confirm(plan_summaries(self._settings))
+        return {"ask": "pending" if asks else "none"}
 
     def _state(self, name: str, select: Sequence[str]) -> AssetState | None:
         if select and name not in select:

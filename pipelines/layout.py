@@ -63,6 +63,15 @@ class Layout:
         return self.graph / "graph.json"
 
     @property
+    def communities(self) -> Path:
+        """The folder of the communities' tables."""
+        return self.home / "communities"
+
+    @property
+    def communities_record(self) -> Path:
+        return self.communities / "communities.json"
+
+    @property
     def neo4j_snapshots(self) -> Path:
         return self.home / "neo4j"
 

@@ -141,6 +141,30 @@ class AnswerSettings(BaseModel):
     """How much of a question a source must have, by words or meaning, before a model is asked; 0 always asks."""
 
 
+class CommunitySettings(BaseModel):
+    """How the graph is divided into communities (README, Communities)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    levels: int = Field(3, ge=1, le=8)
+    """At most so many: the whole graph divided is the first."""
+    largest: int = Field(150, ge=2)
+    """A community with more entities is divided again, where it falls into parts."""
+
+
+class SummarySettings(BaseModel):
+    """Which communities a model summarises, and from how much; the model is that of `extract`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    levels: int = Field(2, ge=1, le=8)
+    """Of communities, from the top."""
+    most: int = Field(64, ge=1)
+    """Communities at most, the largest of these levels."""
+    triples: int = Field(60, ge=1, le=300)
+    """Of a community, the strongest: each thirty are a request, and what is said of these one more."""
+
+
 class ServeSettings(BaseModel):
     """The local model server, started where no endpoint is set (README, Extraction)."""
 
@@ -209,6 +233,8 @@ class Settings(BaseSettings):
     code: CodeSettings = CodeSettings()
     extract: ExtractSettings = ExtractSettings()
     answer: AnswerSettings = AnswerSettings()
+    communities: CommunitySettings = CommunitySettings()
+    summaries: SummarySettings = SummarySettings()
     graph_override: str = ""
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     admit: dict[str, str] = {}

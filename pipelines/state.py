@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pipelines.chunking.partition import partition_fingerprint, stored_fingerprint
 from pipelines.code.stage import current_facts, edges_inputs, facts_fingerprint, stored_facts
+from pipelines.communities.stage import communities_inputs, current_tables
 from pipelines.corpus.scan import Plan, Scan, is_scanned, load_plan
 from pipelines.dense.build import dense_inputs
 from pipelines.dense.encoder import model_of
@@ -25,6 +26,9 @@ from pipelines.graph.store import graph_record, read_generation
 from pipelines.layout import Layout
 from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
+from pipelines.summaries.recipe import summary_recipe
+from pipelines.summaries.stage import stored_answers, summaries_inputs
+from pipelines.summaries.tables import summaries_file
 from pipelines.tables import digest, read_json, read_manifest, read_record, write_json
 
 Freshness = Literal["fresh", "stale", "missing", "failed", "skipped"]
@@ -32,12 +36,13 @@ PARTITIONED_ASSETS = ("chunks", "code_facts", "extractions")
 """Those whose partitions may fail one by one."""
 EVERY = (
     *("corpus_files", "chunks", "bm25_index", "chunk_embeddings", "code_facts", "code_edges", "extractions"),
-    *("knowledge_graph", "neo4j_graph", "question_sets", "retrieval_report", "extraction_report"),
+    *("knowledge_graph", "communities", "community_summaries", "neo4j_graph"),
+    *("question_sets", "retrieval_report", "extraction_report"),
 )
 """All assets, in the order in which they are built."""
 ON_REQUEST = ("question_sets", "retrieval_report", "extraction_report")
 """Built only when selected by name, or from the UI."""
-OPTIONAL = ("chunk_embeddings",)
+OPTIONAL = ("chunk_embeddings", "community_summaries")
 """Built when selected by name; from then on every run brings them up to date."""
 ASSETS = tuple(name for name in EVERY if name not in (*ON_REQUEST, *OPTIONAL))
 NO_NEO4J = "no Neo4j is configured (NEO4J_URI)"
@@ -224,6 +229,31 @@ def _graph_state(home: _Home) -> AssetState:
     return _single("knowledge_graph", stored, digest(inputs))
 
 
+def _communities_state(home: _Home) -> AssetState:
+    name, record = "communities", read_record(home.layout.communities_record)
+    if record is None:
+        return AssetState(name, "missing", "never built")
+    state = _compared(name, record, communities_inputs(home.settings, graph_record(home.layout)))
+    if state.state == "fresh":
+        try:
+            current_tables(home.settings)
+        except CgragError:
+            return AssetState(name, "stale", "damaged")
+    return state
+
+
+def _summaries_state(home: _Home) -> AssetState:
+    """Stale is a table that lacks what the ledger has; summaries that no model was asked for make none stale."""
+    name, file = "community_summaries", summaries_file(home.layout)
+    manifest, record = read_manifest(file), read_record(home.layout.communities_record) or {}
+    if manifest is None:
+        return AssetState(name, "missing", "damaged" if file.exists() else "never built")
+    state = _compared(name, manifest, summaries_inputs(home.settings, record.get("generation", "")))
+    if state.state == "fresh" and manifest["answers"] != stored_answers(home.settings, summary_recipe(home.settings)):
+        return AssetState(name, "stale", "the ledger has other answers")
+    return state
+
+
 def _neo4j_state(home: _Home) -> AssetState:
     """What the database says."""
     from pipelines.neo4j_store.state import NEVER, neo4j_problem
@@ -296,6 +326,8 @@ _STATES: dict[str, Callable[[_Home], AssetState]] = {
     "code_edges": _edges_state,
     "extractions": _extractions_state,
     "knowledge_graph": _graph_state,
+    "communities": _communities_state,
+    "community_summaries": _summaries_state,
     "neo4j_graph": _neo4j_state,
     "question_sets": _sets_state,
     "retrieval_report": _report_state,

@@ -18,12 +18,15 @@ from typing import Any
 from pipelines.answer.recipe import CANARY as ANSWER_CANARY
 from pipelines.extract.grammar import written
 from pipelines.extract.recipe import CANARY
+from pipelines.summaries.recipe import CANARY as SUMMARY_CANARY
 from pipelines.tables import digest
 
 MODEL = "fake-model"
 SAID = "The first source says so. [1]"
 """The usual answer to a question."""
 Act = dict[str, Any]
+SUMMARY = "On such things\nHere {} is what it is about. [1]"
+"""The usual answer about numbered facts; in the braces stands their first name."""
 Answer = list[list[Any]]
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 """What to do: content (text, or what is dumped as JSON), finish_reason, status, headers, raw, close, hang, endless."""
@@ -143,13 +146,15 @@ class FakeModel:
         body = json.loads(raw)
         self.headers.append(head)
         text = body["messages"][-1]["content"]
-        if text in (CANARY, ANSWER_CANARY):
+        if text in (CANARY, ANSWER_CANARY, SUMMARY_CANARY):
             if instead := self.canary():
                 return await self._do(writer, instead)
             (demanded,) = _LITERAL.findall(body["structured_outputs"]["grammar"])
             return self._reply(writer, json.loads(demanded) if self.binds else "The sea!")
         if "\ncited ::= " in body["structured_outputs"]["grammar"]:  # a question: it is counted by its own words
             text, usual = text.rpartition("\nQuestion: ")[2], {"content": SAID}
+        elif "\nsentence ::= " in body["structured_outputs"]["grammar"]:
+            usual = {"content": SUMMARY.format(re.findall("`[^`]+`", text)[0])}
         else:
             usual = {"content": answer(*offered(body))}
         self.asked[text] += 1

@@ -6,6 +6,7 @@ from cgrag.cli.output import Json, console, print_json
 
 if TYPE_CHECKING:
     from pipelines.extract.plan import ExtractionPlan
+    from pipelines.summaries.stage import SummaryPlan
 
 
 def plan(json: Json = False) -> None:
@@ -50,6 +51,14 @@ def told(plan: "ExtractionPlan") -> list[str]:
         f"about {plan.prompt_tokens:,} tokens of prompts{answers}; time: {seconds}",
     ]
     return lines + ([plan.note] if plan.note else [])
+
+
+def told_summaries(plan: "SummaryPlan") -> list[str]:
+    """What a plan of summaries says, in lines."""
+    if not plan.requests:
+        return ["No community is left to ask the model about."]
+    seconds = "not measured yet" if plan.seconds is None else duration(plan.seconds)
+    return [f"{plan.communities:,} communities in {plan.requests:,} requests, recipe {plan.recipe}; time: {seconds}"]
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ import typer
 from cgrag.cli.output import Json, errors, names_in, print_json, shown_progress
 
 if TYPE_CHECKING:
-    from pipelines.extract.plan import ExtractionPlan, Order
+    from pipelines.extract.plan import Order
 
 
 def run(
@@ -26,12 +26,15 @@ def run(
         typer.Option(help="Ask the model about the chunks that hold the answers of this question file."),
     ] = None,
     distractors: Annotated[int, typer.Option(min=0, help="… and about so many others, at random.")] = 0,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before all that is pending is extracted.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before all that is pending is extracted or summarised.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Materialize what is missing or stale, through Dagster.
 
-    The model is asked about nothing, unless --llm-chunks, --llm-questions or --select extractions says so.
+    The model is asked about nothing, unless --llm-chunks, --llm-questions, --select extractions or --select
+    community_summaries says so.
     """
     from pipelines.extract.plan import Order
 
@@ -74,6 +77,7 @@ def resume(
 def _materialize(
     corpus: str | None, select: list[str], partitions: list[str], json: bool, order: "Order | None", yes: bool
 ) -> None:
+    from cgrag.cli.plan import told, told_summaries
     from cgrag.cli.status import document, print_summary
     from cgrag.materialize import Materializer, stale_assets
     from pipelines.corpus.scan import scan_corpus
@@ -93,7 +97,14 @@ def _materialize(
         if found.note:
             errors.print(f"[yellow]{found.note}[/]")
         materializer = Materializer(settings, report, lambda text: errors.print(text, markup=False))
-        built = materializer.run(found, select, partitions, order, lambda plan: _confirmed(plan, yes))
+        built = materializer.run(
+            found,
+            select,
+            partitions,
+            order,
+            lambda plan: _confirmed(told(plan), plan.chunks, yes, "extractions"),
+            lambda plan: _confirmed(told_summaries(plan), plan.requests, yes, "community_summaries"),
+        )
     seconds = time.monotonic() - started
     if not built:
         errors.print(f"Nothing to do: all is up to date ({seconds:.1f} s).")
@@ -105,18 +116,17 @@ def _materialize(
         print_summary(settings)
 
 
-def _confirmed(plan: "ExtractionPlan", yes: bool) -> bool:
+def _confirmed(lines: list[str], requests: int, yes: bool, asset: str) -> bool:
     """Show what the model is about to be asked, and ask whether it shall be, unless told before."""
-    from cgrag.cli.plan import told
     from pipelines.errors import CgragError
 
-    for line in told(plan):
+    for line in lines:
         errors.print(line, markup=False)
-    if not plan.chunks or yes:
+    if not requests or yes:
         return True
     if not sys.stdin.isatty():
         raise CgragError(
             "The model was asked about nothing: there is no terminal to confirm it at.",
-            "Go on without being asked:  cgrag run --select extractions --yes",
+            f"Go on without being asked:  cgrag run --select {asset} --yes",
         )
     return typer.confirm("Ask the model?", err=True)

@@ -51,6 +51,7 @@ def document(settings: "Settings") -> dict[str, Any]:
     from pipelines.layout import Layout
     from pipelines.lexical.index import current_generation
     from pipelines.state import asset_states, counts, extraction_counts, graph_counts
+    from pipelines.summaries.stage import stored_counts
 
     spec = recorded_spec(Layout(settings.home))
     found, note = None, ""
@@ -68,6 +69,7 @@ def document(settings: "Settings") -> dict[str, Any]:
         **counts(settings),
         **graph_counts(settings),
         "extraction": extraction_counts(settings),
+        "summaries": stored_counts(settings),
         "assets": [
             {"name": state.name, "state": state.state, "detail": state.detail}
             | ({"failed": state.failed} if state.failed else {})
@@ -99,6 +101,8 @@ def print_summary(settings: "Settings") -> None:
                 console.print(f"  {_admission(verdict, said)}", markup=False)
     if report["extraction"]["chunks"]:
         console.print(f"  {_extraction(report['extraction'])}", markup=False)
+    if report["summaries"]["communities"]:
+        console.print(f"  {_summaries(report['summaries'])}", markup=False)
     for asset in report["assets"]:
         detail = f"  {asset['detail']}" if asset["detail"] else ""
         console.print(f"  [{_COLOUR[asset['state']]}]{asset['state']:8}[/]{asset['name']}{detail}")
@@ -142,6 +146,11 @@ def _extraction(found: dict[str, Any]) -> str:
         left = f" ({duration(found['seconds_left'])} at {found['rate']:.1f} chunks/s)"
     vague = f", {found['last_resort_share']:.0%} of names of no certain type" if found["last_resort_share"] else ""
     return f"model: {found['ok']:,} of {found['chunks']:,} chunks extracted{failed}{pending}{left}{vague}"
+
+
+def _summaries(found: dict[str, int]) -> str:
+    left = "".join(f", {found[name]:,} {name}" for name in ("failed", "pending") if found[name])
+    return f"model: {found['ok']:,} of {found['communities']:,} communities summarised{left}"
 
 
 def _partition_list(settings: "Settings") -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter, no_report
 from pipelines.serve.lease import lease
 from pipelines.settings import Settings
+from pipelines.summaries.recipe import SummaryRecipe
 
 _WORK = "annotated"
 
@@ -36,7 +37,9 @@ class Asked:
     completion_tokens: int = 0
 
 
-def connect(settings: Settings, recipe: Recipe, leases: ExitStack, report: Reporter = no_report) -> ModelClient:
+def connect(
+    settings: Settings, recipe: Recipe | SummaryRecipe, leases: ExitStack, report: Reporter = no_report
+) -> ModelClient:
     """Return a client of the endpoints that are set, else of a server on this machine, leased until the stack ends."""
     urls = settings.llm_urls or [leases.enter_context(lease(settings, recipe.model, recipe.revision, report))]
     return client_of(settings, urls)

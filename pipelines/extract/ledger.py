@@ -108,6 +108,11 @@ class Ledger:
         entry = self._index.get(key)
         return entry is not None and entry.status == "ok"
 
+    @property
+    def answered(self) -> int:
+        """How many keys have an answer, as of the last refresh."""
+        return sum(entry.status == "ok" for entry in self._index.values())
+
     def rows(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the merged rows (as in tables.LEDGER) of those of the keys that are on disk."""
         wanted = sorted(set(keys))

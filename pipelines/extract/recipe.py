@@ -85,6 +85,7 @@ class Recipe(BaseModel):
     format: Format = "list"
     """What an answer looks like: a list of entities with their relations, or labels for slots that rules choose."""
     version: tuple[int, int] = (VERSION, NAMES_VERSION)
+    again: ClassVar[str] = "cgrag resume --failed"
     least: ClassVar[int] = 700
     """Tokens of a usual chunk."""
     shorter: ClassVar[str] = ", or ask for shorter answers: CGRAG_EXTRACT__MAX_TOKENS=…"
@@ -93,6 +94,11 @@ class Recipe(BaseModel):
     def id(self) -> str:
         told = self.model_dump(mode="json", exclude={"format"} if self.format == "list" else None)
         return f"{file_name(self.model).rpartition('-')[0]}-{digest(told)[:8]}"
+
+    @property
+    def empty(self) -> str:
+        """The answer about a text without a name."""
+        return "[]" if self.format == "list" else "[[],[]]"
 
     @cached_property
     def system(self) -> str:

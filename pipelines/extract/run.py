@@ -12,14 +12,14 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from pipelines.errors import CgragError
 from pipelines.extract.answer import InvalidAnswer
-from pipelines.extract.client import ModelClient, Reply
+from pipelines.extract.client import Asked, ModelClient, Reply
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import Item, Work
-from pipelines.extract.recipe import Recipe
+from pipelines.extract.recipe import Request
 from pipelines.progress import Progress, silent
 from pipelines.tables import digest
 
@@ -28,12 +28,27 @@ _GONE_AFTER = 8
 _POLL_SECONDS = 0.2
 _LAST_SECONDS = 0.2
 """For answers that have been sent, when a signal ends the asking."""
-_AGAIN = "What was answered is stored. Run again:  cgrag resume --failed"
 log = logging.getLogger(__name__)
-_EMPTY = {"list": "[]", "slots": "[[],[]]"}
-"""Of a half without a name."""
 _KEPT_OF_FAILED = 2_000
 _NAMES = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM"}
+
+
+class Askable(Asked, Protocol):
+    """What turns texts into requests, and answers into something else: a recipe of extraction or of summaries."""
+
+    @property
+    def empty(self) -> str:
+        """The answer about half a text that has nothing to ask about."""
+
+    @property
+    def again(self) -> str:
+        """The command that goes on where asking ended."""
+
+    def request(self, text: str) -> Request | None: ...
+
+    def split(self, text: str) -> int | None: ...
+
+    def read(self, text: str, pieces: list[dict[str, Any]]) -> object: ...
 
 
 class _Interrupted(Exception):
@@ -49,7 +64,7 @@ class Extraction:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: Askable,
         ledger: Ledger,
         connect: Callable[[], ModelClient],
         work: Iterable[Work],
@@ -122,10 +137,14 @@ class Extraction:
                 self._pass_on()
             except Exception as error:  # it ends the asking for all partitions, so all have to say so
                 log.exception("asking the model ended")
-                self._problem = CgragError(f"Asking the model ended: {type(error).__name__}: {error}", _AGAIN)
+                self._problem = CgragError(f"Asking the model ended: {type(error).__name__}: {error}", self._again)
         if partition in self._finished:
             return None
-        return self._problem or CgragError("Asking the model ended before all was answered.", _AGAIN)
+        return self._problem or CgragError("Asking the model ended before all was answered.", self._again)
+
+    @property
+    def _again(self) -> str:
+        return f"What was answered is stored. Run again:  {self._recipe.again}"
 
     @property
     def _asker(self) -> ModelClient:
@@ -252,7 +271,7 @@ class Extraction:
         if self._lost >= _GONE_AFTER:
             raise CgragError(
                 f"The model server has gone: {row['detail']}. What was answered until then is kept.",
-                "Go on, with a new one if it was started here:  cgrag resume --failed",
+                f"Go on, with a new one if it was started here:  {self._recipe.again}",
             )
 
     async def _ask(self, item: Item) -> dict[str, Any]:
@@ -265,9 +284,7 @@ class Extraction:
             for start, end in ((0, at), (at, len(item.text))):
                 request = self._recipe.request(item.text[start:end])
                 half = (
-                    await self._asker.ask(request.body)
-                    if request
-                    else Reply("ok", content=_EMPTY[self._recipe.format], tries=0)
+                    await self._asker.ask(request.body) if request else Reply("ok", content=self._recipe.empty, tries=0)
                 )
                 pieces.append(_piece(start, end, half))
                 replies.append(half)

@@ -111,7 +111,7 @@ def test_an_edit_asks_for_its_own_directory_and_then_for_the_graph(zoo_and_ticks
     assert records.new() == ["bear"]
     assert changes().skip_message == "Nothing has changed."
     data = follows()
-    assert asked(data) == [(["bm25_index", "code_edges", "knowledge_graph", "neo4j_graph"], None, None)]
+    assert asked(data) == [(["bm25_index", "code_edges", "knowledge_graph", "communities", "neo4j_graph"], None, None)]
     assert follows.do(data) == [True]
     assert follows().skip_message == "All is up to date."
     clean = new_home()

@@ -1,0 +1,1 @@
+"""Communities of the graph: what belongs together, at several levels, and what it is called."""
