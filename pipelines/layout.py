@@ -63,6 +63,11 @@ class Layout:
         return self.graph / "graph.json"
 
     @property
+    def reviewed(self) -> Path:
+        """What people have said of names that may be one."""
+        return self.home / "entities.jsonl"
+
+    @property
     def neo4j_snapshots(self) -> Path:
         return self.home / "neo4j"
 

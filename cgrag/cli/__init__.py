@@ -6,6 +6,7 @@ import typer
 
 from cgrag.cli import (
     doctor,
+    entities,
     evaluate,
     evaluate_extraction,
     graph,
@@ -37,6 +38,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("evaluate-extraction")(evaluate_extraction.evaluate_extraction)
 app.command("search-dataset")(evaluate.search_dataset)
 app.add_typer(questions.app, name="questions")
+app.add_typer(entities.app, name="entities")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(llm.app, name="llm")
 app.add_typer(neo4j.app, name="neo4j")
