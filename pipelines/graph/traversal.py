@@ -99,6 +99,10 @@ class Traversal(ABC, Generic[Node, Link]):
         unbound = self._matching("unbound", asked)
         return found + [entity for entity in unbound if entity not in found]
 
+    def entities(self, ids: Iterable[str]) -> list[Entity]:
+        """Return the entities of some ids; those that are not there, or that nothing seen mentions, are missing."""
+        return [entity for id in ids for entity in self._matching("id", [id]) or self._matching("unbound", [id, id])]
+
     def edges(
         self, ids: Sequence[str], relations: Sequence[str] = (), direction: Direction = "both", hops: int = 1
     ) -> list[Edge]:
