@@ -2,15 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
-from pipelines.picture.page import MOST_NODES, Line, Node, View
+from pipelines.graph.look_up import admitted_origins
+from pipelines.graph.store import open_current
+from pipelines.layout import Layout
+from pipelines.picture.page import Line, Node, View, write_page
+from pipelines.settings import Settings
 
 _MOST_COLOURS = 10
 """As many groups have a colour of their own; those of smaller ones share one."""
 _OTHERS, _GREY = "others", "#b0b0b0"
-_MOST_LINES = 400
-"""The heaviest; more would cover everything."""
+MOST_GROUPS, _MOST_LINES = 60, 200
+"""The largest, and the heaviest: an overview of all would be one of the small ones, which are by far the most."""
 _TOLD = 12
 """Members told of a community."""
 
@@ -38,6 +43,23 @@ class Group(Protocol):
     def summary(self) -> str: ...
 
 
+def write_overview(settings: Settings, groups: Iterable[Group], path: Path) -> list[View]:
+    """Write the overview of the current graph's communities into a file, and return what it shows.
+
+    What crosses are the edges that searches follow.
+
+    Raises:
+        CgragError: there is no graph, or the file cannot be written.
+    """
+    layout = Layout(settings.home)
+    with open_current(layout) as graph:
+        query = "SELECT source, target, weight FROM edges WHERE list_has_any(origins, $1)"
+        edges = graph.execute(query, [list(admitted_origins(settings))]).fetchall()
+    views = overview(groups, edges)
+    write_page(path, "Communities", views)
+    return views
+
+
 def overview(groups: Iterable[Group], edges: Iterable[tuple[str, str, float]]) -> list[View]:
     """Return a view for each level: communities as large as their members are many, lines as heavy as what crosses.
 
@@ -56,7 +78,7 @@ def overview(groups: Iterable[Group], edges: Iterable[tuple[str, str, float]]) -
         here = [group for group in rows if group.level == level]
         nodes = [
             _node(group, names[top[group.id]] if top[group.id] in largest else _OTHERS, names)
-            for group in here[:MOST_NODES]
+            for group in here[:MOST_GROUPS]
         ]
         crossing = _crossing(here, edges)
         shown = {node.id for node in nodes}

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from pipelines.picture.communities import overview
+from pipelines.picture.communities import overview, write_overview
+from pipelines.settings import Settings
+from tests.graphs import WrittenHome, edge, entity
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,22 @@ def test_a_part_has_the_colour_of_its_whole_and_says_what_it_is_part_of():
 def test_of_many_communities_the_largest_are_shown_and_it_says_so():
     rows = [Row(f"c{number:03}", 0, "", [f"m{number}"] * (1 + number), f"c{number}") for number in range(250)]
     (view,) = overview(rows, [(f"m{number}", f"m{number + 1}", 1.0) for number in range(249)])
-    assert len(view.nodes) == 200
-    assert min(node.size for node in view.nodes) == 51
-    assert view.note == "The largest 200 of 250 communities, 199 of 249 links between communities, the heaviest."
+    assert len(view.nodes) == 60
+    assert min(node.size for node in view.nodes) == 191
+    assert view.note == "The largest 60 of 250 communities, 59 of 249 links between communities, the heaviest."
     assert {node.kind for node in view.nodes} == {*(f"c{number}" for number in range(240, 250)), "others"}
 
 
 def test_no_communities_are_an_empty_picture():
     (view,) = overview([], [])
     assert (view.nodes, view.note) == ([], "There are no communities.")
+
+
+def test_an_overview_is_written_with_the_edges_that_searches_follow(tmp_path):
+    rows = [entity(id, id) for id in ("x", "y", "z", "e", "f")]
+    WrittenHome(tmp_path / "home").write(
+        rows, [edge("x", "CALLS", "e", weight=2), edge("f", "RELATES_TO", "z", "llm", weight=7)]
+    )
+    views = write_overview(Settings(home=tmp_path / "home"), ROWS, tmp_path / "c.html")
+    assert [(line.source, line.target, line.weight) for line in views[0].lines] == [("a", "b", 2)]
+    assert "attention: 3 members" in (tmp_path / "c.html").read_text()
