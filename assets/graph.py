@@ -90,6 +90,8 @@ def knowledge_graph(workspace: Workspace) -> dg.MaterializeResult[None]:
             "edges": result.edges,
             "edges_by_origin": result.edges_by_origin,
             "override": settings.graph_override or "none",
+            "merged_as_reviewed": result.merged,
+            "reviewed_but_absent": result.absent,
             "admission": preview(
                 [verdict.model_dump(mode="json") for verdict in result.admission.values()],
                 ["origin", "recipe", "admitted", "why", "override"],

@@ -72,6 +72,11 @@ class Layout:
         return self.communities / "communities.json"
 
     @property
+    def reviewed(self) -> Path:
+        """What people have said of names that may be one."""
+        return self.home / "entities.jsonl"
+
+    @property
     def neo4j_snapshots(self) -> Path:
         return self.home / "neo4j"
 

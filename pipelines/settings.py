@@ -239,6 +239,8 @@ class Settings(BaseSettings):
     """Why a graph is promoted although more extractions failed than is allowed; recorded with it."""
     admit: dict[str, str] = {}
     """Why edges are followed although their measure does not admit them: {"rule" or a recipe's id: the reason}."""
+    reviewed: Path | None = None
+    """Which names are one, as people have reviewed it: a file to be kept with the corpus; else one in the home."""
     serve: ServeSettings = ServeSettings()
     llm_urls: Annotated[tuple[str, ...], NoDecode] = ()
     """OpenAI-compatible endpoints, comma-separated, such as http://127.0.0.1:8000/v1; requests are spread over them."""
@@ -307,7 +309,9 @@ def load_settings() -> Settings:
         ) from error
     except ValueError as error:
         raise CgragError(f"{SETTINGS_FILE} cannot be read: {error}", f"Mend or remove {SETTINGS_FILE}.") from error
-    questions = settings.questions.expanduser().absolute() if settings.questions else None
+    questions, reviewed = (
+        file.expanduser().absolute() if file else None for file in (settings.questions, settings.reviewed)
+    )
     files = {name: getattr(settings.extract, name) for name in ("taxonomy", "prompt")}
     given = {name: file.expanduser().absolute() for name, file in files.items() if file is not None}
     settings.extract = settings.extract.model_copy(update=given)
@@ -321,5 +325,6 @@ def load_settings() -> Settings:
             "home": settings.home.expanduser().absolute(),
             "dagster_home": settings.dagster_home.absolute(),
             "questions": questions,
+            "reviewed": reviewed,
         }
     )

@@ -374,7 +374,8 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
     """Return how many symbols, entities, edges (by relation) and mentions the current graph has."""
     record = graph_record(Layout(settings.home))
     if record is None:
-        return {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0, "admission": []}
+        empty = {"symbols": 0, "entities": 0, "edges": {}, "edges_by_origin": {}, "mentions": 0, "admission": []}
+        return empty | {"merged": {}, "absent": []}
     return {
         "symbols": record.get("symbols", 0),
         "entities": sum(record["entities_by_type"].values()),
@@ -385,6 +386,8 @@ def graph_counts(settings: Settings) -> dict[str, Any]:
             {name: verdict[name] for name in ("origin", "recipe", "admitted", "why", "override")}
             for verdict in record.get("admission", {}).values()
         ],
+        "merged": record.get("merged", {}),
+        "absent": record.get("absent", []),
     }
 
 

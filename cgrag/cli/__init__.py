@@ -7,6 +7,7 @@ import typer
 from cgrag.cli import (
     answer,
     doctor,
+    entities,
     evaluate,
     evaluate_extraction,
     graph,
@@ -40,6 +41,7 @@ app.command("evaluate-extraction")(evaluate_extraction.evaluate_extraction)
 app.command("search-dataset")(evaluate.search_dataset)
 app.command("answer-dataset")(answer.answer_dataset)
 app.add_typer(questions.app, name="questions")
+app.add_typer(entities.app, name="entities")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(llm.app, name="llm")
 app.add_typer(neo4j.app, name="neo4j")

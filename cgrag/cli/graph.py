@@ -1,5 +1,6 @@
 """`cgrag graph`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +26,7 @@ def graph(
         bool, typer.Option("--all-origins", help="Also what is not admitted, so that no search follows it.")
     ] = False,
     store: GraphStore = "duckdb",
+    html: Annotated[Path | None, typer.Option(help="Write the picture of it into this file, for a browser.")] = None,
     json: Json = False,
 ) -> None:
     """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
@@ -53,10 +55,13 @@ def graph(
         edges = [edge for path in paths if len(path) == shortest for edge in path]
     else:
         edges = walk.edges([match.id for match in matches], relations, direction, hops)  # type: ignore[arg-type]
+    if html is not None:
+        _write_picture(html, name, walk, matches, edges)
     if json:
         record = graph_record(Layout(settings.home))
         rows = [_row(edge, places, record) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
         print_json({"matches": [_match(match) for match in matches], "edges": rows})
+    if json or html is not None:
         return
     for match in matches:
         console.print(f"{match.type} {plain(match.id)}", style="bold", markup=False, end="")
@@ -70,6 +75,17 @@ def graph(
         console.print(
             f"  … and {len(edges) - _SHOWN:,} more; --json has all, --relation and --direction narrow it.", markup=False
         )
+
+
+def _write_picture(
+    html: Path, name: str, walk: "Traversal[Any, Any]", matches: "list[Entity]", edges: "list[Edge]"
+) -> None:
+    from pipelines.picture.neighbourhood import neighbourhood
+    from pipelines.picture.page import write_page
+
+    view = neighbourhood(walk, matches, edges)
+    write_page(html, name, [view])
+    errors.print(f"{plain(str(html))}: {view.note}  Open it in a browser; it needs no network.", markup=False)
 
 
 def _found(walk: "Traversal[Any, Any]", name: str) -> "list[Entity]":

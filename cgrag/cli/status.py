@@ -99,6 +99,8 @@ def print_summary(settings: "Settings") -> None:
         for verdict in report["admission"]:
             if said := report["edges_by_origin"].get(verdict["origin"]):
                 console.print(f"  {_admission(verdict, said)}", markup=False)
+    if report["merged"] or report["absent"]:
+        console.print(f"  {_merged(report)}", markup=False)
     if report["extraction"]["chunks"]:
         console.print(f"  {_extraction(report['extraction'])}", markup=False)
     if report["summaries"]["communities"]:
@@ -134,6 +136,15 @@ def _admission(verdict: dict[str, Any], edges: int) -> str:
     )
     how = "followed" if verdict["admitted"] else "not followed (cgrag graph NAME --all-origins)"
     return f"{edges:,} of these edges by {name}, {how}: {verdict['why']}"
+
+
+def _merged(report: dict[str, Any]) -> str:
+    """What became of the pairs that were accepted as one."""
+    absent = report["absent"]
+    shown = ", ".join(plain(id.removeprefix("name:")) for id in absent[:_SHOWN_FAILURES])
+    more = f" and {len(absent) - _SHOWN_FAILURES} more" if len(absent) > _SHOWN_FAILURES else ""
+    gone = f"; kept for names that the corpus has no longer: {shown}{more}" if absent else ""
+    return f"{len(report['merged']):,} names merged into others, as reviewed{gone}"
 
 
 def _extraction(found: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -45,6 +46,11 @@ def model_of(settings: Settings) -> Model:
     """Return the model that the settings name; loads nothing."""
     embed = settings.embed
     return Model(embed.model, revision_of(embed.model) or embed.revision, embed.tokens)
+
+
+def is_installed() -> bool:
+    """Whether there is what encodes; imports nothing."""
+    return all(find_spec(name) for name in ("sentence_transformers", "torch"))
 
 
 def load_encoder(

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipelines.dense.encoder import Model, Vectors, model_of
+from pipelines.dense.encoder import Model, Vectors, is_installed, model_of
 from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
 from pipelines.layout import Layout
@@ -77,8 +76,7 @@ def can_ask_vectors(settings: Settings) -> bool:
     """Whether the stored matrix is of the settings' model and the indexed chunks, and what embeds is installed."""
     layout = Layout(settings.home)
     record, index = place_of(layout, model_of(settings)).record(), read_record(layout.bm25)
-    installed = all(find_spec(name) for name in ("sentence_transformers", "torch"))
-    return installed and record is not None and index is not None and record["chunks"] == index.get("chunks")
+    return is_installed() and record is not None and index is not None and record["chunks"] == index.get("chunks")
 
 
 def load_vectors(settings: Settings, index: LexicalIndex) -> DenseIndex:

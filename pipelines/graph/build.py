@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,10 @@ import pyarrow as pa
 from pipelines.code.facts import Facts
 from pipelines.code.link import Site
 from pipelines.extract.taxonomy import Taxonomy, load_taxonomy
-from pipelines.graph.extracted import Binder, bound
+from pipelines.graph.extracted import Binder, Votes, bound
+from pipelines.graph.merged import moved_mentions, moved_sites, united, voted
 from pipelines.graph.names import search_key
+from pipelines.graph.reviewed import Merges
 from pipelines.graph.tables import EDGES, ENTITIES, MENTIONS
 from pipelines.rules.corpus import find_by_rule
 
@@ -37,6 +39,8 @@ class Graph:
     entities: pa.Table
     edges: pa.Table
     mentions: pa.Table
+    merged: dict[str, str] = field(default_factory=dict)
+    """{id of a name that was found: id of the entity that it is one with}"""
 
     def tables(self) -> dict[str, pa.Table]:
         return {"entities": self.entities, "edges": self.edges, "mentions": self.mentions}
@@ -50,11 +54,13 @@ def build_graph(
     sites: Mapping[str, Iterable[Site]],
     extractions: Iterable[Mapping[str, Any]] = (),
     taxonomy: Taxonomy | None = None,
+    merges: Merges | None = None,
 ) -> Graph:
     """Return the graph.
 
     `documents`, `outline` and `chunks` are rows of the tables of the chunks stage, `sites` the edges' places by origin,
-    `extractions` the rows of what a model found; rules keep to the `taxonomy`, the product's own unless told.
+    `extractions` the rows of what a model found; rules keep to the `taxonomy`, the product's own unless told;
+    `merges` are which of the names are one.
     A page of docs is an entity, so is every heading; any other file is one if something refers to it.
     """
     chunks, documents, outline = list(chunks), list(documents), list(outline)
@@ -76,14 +82,15 @@ def build_graph(
     taxonomy = taxonomy or load_taxonomy()
     ruled = find_by_rule(entities, documents, outline, chunks, known.get("link", ()), imports, taxonomy)
     said = bound(extractions, {row["chunk_id"]: row for row in chunks}, Binder(entities, imports))
-    named = said.names | {id: (name, [kind]) for id, (name, kind) in ruled.terms.items()}
-    entities |= {id: _name(id, name, types) for id, (name, types) in named.items()}
-    mentions |= said.mentions
-    for mention in ruled.mentions:
+    named = voted(said, ruled)
+    merged = (merges or Merges([])).onto(entities.keys() | named.keys())
+    entities |= {id: _name(id, votes) for id, votes in united(named, merged).items() if id not in entities}
+    mentions.update(moved_mentions(said.mentions, merged))
+    for mention in moved_mentions(ruled.mentions, merged):
         entity, path, *place = mention
         placed.mention(mentions, entity, "rule", path, *place)
     for origin, places in [*known.items(), *ruled.sites.items(), ("parse", defined), ("llm", said.sites)]:
-        for site in places:
+        for site in moved_sites(places, merged) if merged else places:
             found[site.source, site.relation, site.target].append((ORIGINS.index(origin), site))
     edges = []
     for key in sorted(found):
@@ -95,6 +102,7 @@ def build_graph(
         pa.Table.from_pylist([entities[name] for name in sorted(entities)], ENTITIES),
         pa.Table.from_pylist(edges, EDGES),
         _mentions_table(sorted(mentions)),
+        merged,
     )
 
 
@@ -188,7 +196,8 @@ def _file_key(path: str) -> str:
     return search_key(path.rpartition("/")[2].partition(".")[0] or path)
 
 
-def _name(id: str, name: str, types: list[str]) -> dict[str, Any]:
+def _name(id: str, votes: Votes) -> dict[str, Any]:
+    types, name = votes.kinds, votes.name
     return _entity(id, types[0], name, search_key(name), "", (0, 0, 0, 0)) | {"types": types}
 
 

@@ -26,11 +26,33 @@ BINDINGS = ("qualified", "local", "import", "unique", "name")
 
 
 @dataclass
+class Votes:
+    """How often a name is written in which way, and given which type."""
+
+    spellings: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+
+    def add(self, more: "Votes") -> None:
+        self.spellings.update(more.spellings)
+        self.types.update(more.types)
+
+    @property
+    def name(self) -> str:
+        """The most usual spelling."""
+        return _most(self.spellings)[0]
+
+    @property
+    def kinds(self) -> list[str]:
+        """All types, the most usual first."""
+        return _most(self.types)
+
+
+@dataclass
 class Extracted:
     """What is added to a graph."""
 
-    names: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    """Id to (its most usual spelling, its types, the most usual first) of the entities that are only names."""
+    names: dict[str, Votes] = field(default_factory=dict)
+    """Of the entities that are only names, by id."""
     mentions: set[tuple[Any, ...]] = field(default_factory=set)
     """(entity, chunk, "extraction", start, end, line, text)"""
     sites: list[Site] = field(default_factory=list)
@@ -82,8 +104,6 @@ def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, A
     A relation whose ends mean the same entity is none.
     """
     found = Extracted()
-    spelt: dict[str, Counter[str]] = defaultdict(Counter)
-    types: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         chunk = chunks[row["chunk_id"]]
         lines = Lines(chunk["text"])
@@ -99,8 +119,9 @@ def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, A
                 end = start + len(name)
                 found.mentions.add((id, row["chunk_id"], "extraction", start, end, line_of(start), name))
             if binding == "name":
-                spelt[id][name] += len(entity["starts"])
-                types[id][entity["type"]] += 1
+                votes = found.names.setdefault(id, Votes())
+                votes.spellings[name] += len(entity["starts"])
+                votes.types[entity["type"]] += 1
         first = {entity["name"]: entity["starts"][0] for entity in row["entities"]}
         for relation in row["relations"]:
             (source, one), (target, other) = ends[relation["source"]], ends[relation["target"]]
@@ -110,7 +131,6 @@ def bound(rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping[str, A
             weaker = max(one, other, key=BINDINGS.index)
             end = start + len(relation["source"])
             found.sites.append(Site(source, relation["type"], target, weaker, row["path"], line_of(start), start, end))
-    found.names = {id: (_most(names)[0], _most(types[id])) for id, names in spelt.items()}
     return found
 
 

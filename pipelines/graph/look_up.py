@@ -26,8 +26,13 @@ def open_graph(
     Raises:
         CgragError: there is none in that store, or not this one.
     """
+    layout = Layout(settings.home)
+    graph: Traversal[Any, Any]
     if store == "neo4j":
         from pipelines.neo4j_store.walk import open_neo4j
 
-        return open_neo4j(settings, origins)
-    return Walk(open_current(Layout(settings.home)), origins)
+        graph = open_neo4j(settings, origins)
+    else:
+        graph = Walk(open_current(layout), origins)
+    graph.merged = (graph_record(layout) or {}).get("merged", {})
+    return graph

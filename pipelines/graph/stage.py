@@ -14,6 +14,7 @@ from pipelines.extract.taxonomy import Taxonomy
 from pipelines.graph.admission import Verdict, admission_inputs, verdicts
 from pipelines.graph.build import VERSION, Graph, build_graph
 from pipelines.graph.invariants import check_extraction, check_graph
+from pipelines.graph.reviewed import Merges, current_merges
 from pipelines.graph.store import write_store
 from pipelines.graph.tables import generation
 from pipelines.layout import Layout
@@ -43,6 +44,10 @@ class GraphResult:
     edges_by_origin: dict[str, int]
     mentions: int
     admission: dict[str, Verdict]
+    merged: dict[str, str]
+    """{id of a name: id of the entity that it was merged into}, as reviewed."""
+    absent: list[str]
+    """Ids that the reviewed file speaks of, and that the corpus has not."""
     preview: list[dict[str, Any]]
 
 
@@ -51,10 +56,10 @@ def graph_inputs(
 ) -> dict[str, Any]:
     """What a graph is built from: the fingerprints of the edges, and of each partition's chunks and extractions.
 
-    Beside these the rules' taxonomy, and what its manifest says of the admission of origins.
+    Beside these the rules' taxonomy, what its manifest says of the admission of origins, and which names are one.
 
     Raises:
-        CgragError: the active recipe cannot be read.
+        CgragError: the active recipe, or the file of reviewed names, cannot be read.
     """
     recipe = active_recipe(settings)
     return {
@@ -63,6 +68,7 @@ def graph_inputs(
         "extractions": digest(dict(extractions)),
         "taxonomy": digest(recipe.taxonomy.model_dump(mode="json")),
         "admitted": admission_inputs(verdicts(settings, recipe.id)),
+        "reviewed": current_merges(settings).fingerprint,
         "version": (VERSION, RULES_VERSION),
     }
 
@@ -94,11 +100,12 @@ def _make(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settin
         raise CgragError("The code edges are not of the stored chunks.", "Bring them up to date:  cgrag run")
     with collector_off():
         check_extraction(extractions, settings.extract.failed_share, settings.graph_override)
-        recipe = active_recipe(settings)
-        graph = _checked(layout, chunks, sorted(extractions.fingerprints), recipe.taxonomy)
+        recipe, merges = active_recipe(settings), current_merges(settings)
+        graph = _checked(layout, chunks, sorted(extractions.fingerprints), recipe.taxonomy, merges)
         tables = graph.tables()
         current = generation(tables)
-    inputs = graph_inputs(edges, chunks, extractions.fingerprints, settings)
+    inputs = graph_inputs(edges, chunks, extractions.fingerprints, settings) | {"reviewed": merges.fingerprint}
+    absent = sorted({*merges.members()} - graph.merged.keys() - {*graph.entities["id"].to_pylist()})
     admission = verdicts(settings, recipe.id)
     for name, table in tables.items():
         write_arrow(layout.graph / f"{name}.parquet", table, {"generation": current})
@@ -114,11 +121,14 @@ def _make(layout: Layout, chunks: Mapping[str, str], extractions: Stored, settin
         "edges_by_origin": origins,
         "mentions": graph.mentions.num_rows,
         "admission": {origin: verdict.model_dump(mode="json") for origin, verdict in admission.items()},
+        "merged": graph.merged,
+        "absent": absent,
         "override": settings.graph_override,
     }
     write_json(layout.graph_record, record)
     preview = graph.edges.slice(0, 8).to_pylist()
-    return GraphResult(current, types, relations, origins, graph.mentions.num_rows, admission, preview)
+    mentions = graph.mentions.num_rows
+    return GraphResult(current, types, relations, origins, mentions, admission, graph.merged, absent, preview)
 
 
 def _symbols(graph: Graph) -> int:
@@ -127,7 +137,9 @@ def _symbols(graph: Graph) -> int:
     return sum(kind != "Concept" and path != "" for kind, path in columns)
 
 
-def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str], taxonomy: Taxonomy) -> Graph:
+def _checked(
+    layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str], taxonomy: Taxonomy, merges: Merges
+) -> Graph:
     """The graph of the stored rows of these partitions, all of whose invariants hold."""
     keys = sorted(chunked)
     facts = read_facts(layout, sorted(current_facts(layout, chunked)))
@@ -138,6 +150,6 @@ def _checked(layout: Layout, chunked: Mapping[str, str], extracted: Sequence[str
     chunk_rows = chunks.select(["chunk_id", "path", "start", "end", "start_line", "text"]).to_pylist()
     said = [row for key in extracted for row in stored_rows(layout, key)]
     sites = {origin: sites_of(table) for origin, table in read_sites(layout).items()}
-    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said, taxonomy)
+    graph = build_graph(facts, documents.to_pylist(), outline.to_pylist(), chunk_rows, sites, said, taxonomy, merges)
     check_graph(graph, chunk_rows, sum(len(file.symbols) for file in facts))
     return graph

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
@@ -77,6 +77,9 @@ class Traversal(ABC, Generic[Node, Link]):
         self.hidden = hidden_kinds(self.origins)
         """Kinds of mentions that these origins do not show."""
 
+    merged: Mapping[str, str] = {}
+    """{id of a name: id of the entity that people have said it is one with}, so that it is still found."""
+
     def find(self, name: str) -> list[Entity]:
         """Return the entities of a name: its id, else qualified names, else ends of them (`Class.method`), else keys.
 
@@ -92,8 +95,13 @@ class Traversal(ABC, Generic[Node, Link]):
             ("key", search_key(name.rpartition("::")[2])),
         )
         found = next((found for rule, value in rules if (found := self._matching(rule, [value]))), [])
-        unbound = self._matching("unbound", [name, name_id(name)])
+        asked = [self.merged.get(id, id) for id in (name, name_id(name))]
+        unbound = self._matching("unbound", asked)
         return found + [entity for entity in unbound if entity not in found]
+
+    def entities(self, ids: Iterable[str]) -> list[Entity]:
+        """Return the entities of some ids; those that are not there, or that nothing seen mentions, are missing."""
+        return [entity for id in ids for entity in self._matching("id", [id]) or self._matching("unbound", [id, id])]
 
     def edges(
         self, ids: Sequence[str], relations: Sequence[str] = (), direction: Direction = "both", hops: int = 1

@@ -200,3 +200,29 @@ def test_a_relation_of_the_taxonomy_that_no_edge_has_is_not_wrong_usage(tree, ho
     home.build(write_tree(tree, {"a.py": "def f(): 1\n"}))
     answer = cli("graph", "f", "--relation", "INHERITS_FROM", "--json")
     assert (answer.code, json.loads(answer.out)["edges"]) == (0, [])
+
+
+# pictures
+
+
+def test_html_is_one_file_and_a_line_that_says_what_it_shows(filled, cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("CGRAG_HOME", str(filled))
+    said = cli("graph", "helper", "--html", str(tmp_path / "helper.html"))
+    assert (said.code, said.out) == (0, "")
+    assert f"{tmp_path}/helper.html: 5 entities, 4 edges." in said.err
+    page = (tmp_path / "helper.html").read_text()
+    assert "pkg/base.py::Base.run CALLS pkg/base.py::helper" in page
+    assert [file.name for file in tmp_path.glob("*.html")] == ["helper.html"]
+
+
+def test_html_and_json_are_both_given(filled, cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("CGRAG_HOME", str(filled))
+    said = cli("graph", "More.go", "--to", "helper", "--direction", "out", "--html", str(tmp_path / "x.html"), "--json")
+    assert len(said.json["edges"]) == 2
+    assert "3 entities, 2 edges" in said.err
+
+
+def test_a_picture_that_cannot_be_written_says_where(filled, cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("CGRAG_HOME", str(filled))
+    said = cli("graph", "helper", "--html", str(tmp_path / "none" / "x.html"))
+    assert (said.code, "none/x.html cannot be written" in said.err) == (1, True)

@@ -76,6 +76,8 @@ def test_the_record_and_the_result_agree_with_the_tables(small):
             {"origin": v.origin, "recipe": v.recipe, "admitted": v.admitted, "why": v.why, "override": v.override}
             for v in result.admission.values()
         ],
+        "merged": {},
+        "absent": [],
     }
 
 
