@@ -24,6 +24,8 @@ from pipelines.tables import digest
 MODEL = "fake-model"
 SAID = "The first source says so. [1]"
 """The usual answer to a question."""
+POINT = "(7) The first part does it well. [1]"
+"""The usual point of some summaries."""
 Act = dict[str, Any]
 SUMMARY = "On such things\nHere {} is what it is about. [1]"
 """The usual answer about numbered facts; in the braces stands their first name."""
@@ -153,6 +155,8 @@ class FakeModel:
             return self._reply(writer, json.loads(demanded) if self.binds else "The sea!")
         if "\ncited ::= " in body["structured_outputs"]["grammar"]:  # a question: it is counted by its own words
             text, usual = text.rpartition("\nQuestion: ")[2], {"content": SAID}
+        elif "\npoint ::= " in body["structured_outputs"]["grammar"]:
+            text, usual = text.rpartition("\nQuestion: ")[2], {"content": POINT}
         elif "\nsentence ::= " in body["structured_outputs"]["grammar"]:
             usual = {"content": SUMMARY.format(re.findall("`[^`]+`", text)[0])}
         else:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 K = Annotated[int, typer.Option(min=1, help="How many chunks are retrieved.")]
 HowToAnswer = Annotated[
-    str, typer.Option("--mode", help="auto: the best retriever built, and the graph; naive: the retriever alone.")
+    str,
+    typer.Option(
+        "--mode",
+        help="auto: the best retriever built, and the graph; local: the graph around the question's entities, too; "
+        "global: summaries of the whole corpus; naive: the retriever alone.",
+    ),
 ]
 NoModel = Annotated[bool, typer.Option("--no-model", help="Ask no model: the graph's answers, and sources.")]
 _SHOWN, _SHOWN_FAILED = 20, 5
@@ -157,6 +162,8 @@ def _plain_lines(text: str) -> str:
 
 
 def _tell(found: "Answer") -> None:
+    if found.calls > 1:
+        errors.print(f"{found.calls} model calls", style="dim", markup=False)
     for note in [*found.notes, *([found.missing] if found.missing else [])]:
         errors.print(plain(note), style="dim" if note != found.missing else "", markup=False)
 
@@ -168,6 +175,7 @@ def _row(found: "Answer") -> dict[str, object]:
 
 def _checked(mode: str) -> "AnswerMode":
     """The mode of that name; another is wrong usage."""
-    if mode not in ("auto", "naive"):
-        raise typer.BadParameter(f"{mode!r} is neither auto nor naive", param_hint="--mode")
-    return "naive" if mode == "naive" else "auto"
+    for known in ("auto", "local", "global", "naive"):
+        if mode == known:
+            return known
+    raise typer.BadParameter(f"{mode!r} is none of auto, local, global, naive", param_hint="--mode")

@@ -1,7 +1,7 @@
 """`cgrag graph`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -9,13 +9,17 @@ from cgrag.cli.output import GraphStore, Json, checked_store, console, errors, n
 
 if TYPE_CHECKING:
     from pipelines.graph.traversal import Edge, Entity, Traversal
+    from pipelines.settings import Settings
 
 _SHOWN = 60
 _DIRECTIONS = ("in", "out", "both")
 
 
 def graph(
-    name: Annotated[str, typer.Argument(help="A qualified name, Class.method, a bare name, or a path.")],
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(help="A qualified name, Class.method, a bare name, or a path."),
+    ] = None,
     relation: Annotated[
         str, typer.Option(help="Only these relations (comma-separated), e.g. CALLS,INHERITS_FROM.")
     ] = "",
@@ -26,12 +30,18 @@ def graph(
         bool, typer.Option("--all-origins", help="Also what is not admitted, so that no search follows it.")
     ] = False,
     store: GraphStore = "duckdb",
-    html: Annotated[Path | None, typer.Option(help="Write the picture of it into this file, for a browser.")] = None,
+    html: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Write the picture of it into this file, for a browser."),
+    ] = None,
+    communities: Annotated[
+        bool, typer.Option("--communities", help="The picture of the whole graph's communities, with --html.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """The neighbourhood of a symbol or name, or the paths to another, each edge with file and line."""
     from cgrag import Corpus
-    from pipelines.graph.look_up import admitted_origins, open_graph
+    from pipelines.graph.look_up import admitted_origins, edge_row, open_graph
     from pipelines.graph.store import graph_record
     from pipelines.graph.tables import RELATIONS
     from pipelines.layout import Layout
@@ -39,6 +49,13 @@ def graph(
     if direction not in _DIRECTIONS:
         raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
     settings = Corpus().settings
+    if communities:
+        if name is not None or html is None:
+            raise typer.BadParameter("it goes with --html FILE, and without a name", param_hint="--communities")
+        _write_communities(html, settings)
+        return
+    if name is None:
+        raise typer.BadParameter("name something, or take --communities", param_hint="NAME")
     walk = open_graph(settings, None if all_origins else admitted_origins(settings), checked_store(store))
     known = {name.upper(): name for name in sorted({*RELATIONS, *walk.relations})}
     asked = names_in(relation)
@@ -59,7 +76,7 @@ def graph(
         _write_picture(html, name, walk, matches, edges)
     if json:
         record = graph_record(Layout(settings.home))
-        rows = [_row(edge, places, record) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
+        rows = [edge_row(edge, places, record) for edge, places in zip(edges, walk.evidence(edges), strict=True)]
         print_json({"matches": [_match(match) for match in matches], "edges": rows})
     if json or html is not None:
         return
@@ -86,6 +103,15 @@ def _write_picture(
     view = neighbourhood(walk, matches, edges)
     write_page(html, name, [view])
     errors.print(f"{plain(str(html))}: {view.note}  Open it in a browser; it needs no network.", markup=False)
+
+
+def _write_communities(html: Path, settings: "Settings") -> None:
+    from pipelines.communities.stored import load_communities
+    from pipelines.picture.communities import write_overview
+
+    views = write_overview(settings, load_communities(settings).rows, html)
+    notes = "  ".join(view.note for view in views if view.note)
+    errors.print(f"{plain(str(html))}: {plain(notes)}  Open it in a browser; it needs no network.", markup=False)
 
 
 def _found(walk: "Traversal[Any, Any]", name: str) -> "list[Entity]":
@@ -120,20 +146,4 @@ def _match(match: "Entity") -> dict[str, Any]:
         "path": match.path,
         "start_line": match.start_line,
         "end_line": match.end_line,
-    }
-
-
-def _row(edge: "Edge", places: list[dict[str, Any]], record: dict[str, Any] | None) -> dict[str, Any]:
-    from pipelines.graph.admission import confidence
-
-    return {
-        "source": edge.source,
-        "relation": edge.relation,
-        "target": edge.target,
-        "origin": edge.origin,
-        "binding": edge.binding,
-        "confidence": confidence(record, edge.origin, edge.relation),
-        "weight": edge.weight,
-        "distance": edge.distance,
-        "evidence": places,
     }

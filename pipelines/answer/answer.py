@@ -29,6 +29,8 @@ class Answer(BaseModel):
     """The share of the question's words, by weight, that the best source has."""
     retrieved: list[tuple[str, int, int]] = []
     """Path, start and end of every chunk that was retrieved, best first."""
+    calls: int = 0
+    """Requests to a model."""
     missing: str = ""
     notes: list[str] = []
     cached: bool = False

@@ -3,10 +3,11 @@
 What needs no model is told at once; a server is leased, or an endpoint asked, for the first question that does.
 """
 
+import asyncio
 import time
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
@@ -27,13 +28,15 @@ from pipelines.settings import Settings
 from pipelines.tables import digest
 
 if TYPE_CHECKING:
+    from pipelines.communities.stored import Communities, Community
     from pipelines.extract.client import ModelClient
     from pipelines.retrieve.search import Result
 
 NOT_FOUND = "Not found: no source has enough of what the question says."
 """What is said where no model is asked."""
-AnswerMode = Literal["auto", "naive"]
-"""auto: the best retriever built, the router and the graph; naive: the retriever alone."""
+AnswerMode = Literal["auto", "local", "global", "naive"]
+"""auto: the best retriever built, the router and the graph; local: with what the graph has around the question's
+entities; global: the summaries of the whole corpus's communities; naive: the retriever alone."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Prepared:
     offered: tuple[Source, ...]
     """The sources whole, as many as there are."""
     turns: tuple[Turn, ...]
+    communities: "tuple[Community, ...]" = ()
+    """Whose summaries are mapped to points first: in global mode."""
 
 
 class Answerer:
@@ -58,7 +63,7 @@ class Answerer:
     def __init__(self, settings: Settings, k: int = 5, mode: AnswerMode = "auto", report: Reporter = no_report) -> None:
         self._settings, self._k, self._mode, self._report = settings, k, mode, report
         self._recipe = answer_recipe(settings)
-        self._opened = Opened(settings)
+        self._opened = Opened(settings, with_communities=mode in ("local", "global"))
         self._cache = AnswerCache(self._opened.layout.answers)
         self._asking = Asking(settings, self._recipe, report)
 
@@ -107,6 +112,8 @@ class Answerer:
         key = self._key(question, turns)
         if ask and (kept := self._kept(key, question, started)):
             return self._with_notes(kept)
+        if self._mode == "global":
+            return self._prepared_overview(key, question, turns, ask)
         asked = in_full(question, turns, self._opened.is_known)
         if (exact := self._exact(asked)) is not None:
             seconds = {"retrieve": 0.0, "expand": time.perf_counter() - started, "generate": 0.0}
@@ -124,14 +131,17 @@ class Answerer:
         from pipelines.answer.evidence import evidence
         from pipelines.answer.sources import fitted, sources_of
 
-        offered = sources_of(results)
-        update = {
-            "sources": fitted(offered, self._settings.answer.tokens),
-            "evidence": round(evidence(self._opened.index, text, results), 4),
-        }
+        offered, score = sources_of(results), evidence(self._opened.index, text, results)
+        graph = self._opened.graph if self._mode == "local" else None
+        if graph is not None:
+            from pipelines.answer.local import local_sources, named_entities
+
+            offered = local_sources(graph.graph, self._communities(), text, results)
+            score = 1.0 if named_entities(graph.graph, text) else score
+        update = {"sources": fitted(offered, self._settings.answer.tokens), "evidence": round(score, 4)}
         answer = answer.model_copy(update=update)
         least = self._settings.answer.evidence
-        if ask and results and answer.evidence >= least:
+        if ask and offered and answer.evidence >= least:
             return Prepared(key, answer, tuple(offered), turns)
         if ask:
             note = (
@@ -141,14 +151,45 @@ class Answerer:
             answer = answer.model_copy(update={"text": NOT_FOUND, "notes": [note]})
         return self._with_notes(answer)
 
+    def _communities(self) -> "Communities | None":
+        """Those there are: local mode goes without."""
+        try:
+            return self._opened.communities
+        except CgragError:
+            return None
+
+    def _prepared_overview(self, key: str, question: str, turns: tuple[Turn, ...], ask: bool) -> Answer | Prepared:
+        """Return the communities that a question about the whole corpus is answered from.
+
+        Raises:
+            CgragError: there are none of the current graph, or none has a summary.
+        """
+        from pipelines.answer.overview import chosen, dependencies_of, overview_sources
+
+        started = time.perf_counter()
+        rows = chosen(self._opened.communities, question)
+        if not rows:
+            raise CgragError(
+                "No community has a summary yet.", "Have them written:  cgrag run --select community_summaries"
+            )
+        depend = dependencies_of(rows, *self._opened.dependencies)
+        seconds = {"retrieve": time.perf_counter() - started, "expand": 0.0, "generate": 0.0}
+        answer = Answer(question=question, sources=overview_sources([], rows, depend), evidence=1.0, seconds=seconds)
+        return Prepared(key, answer, tuple(depend), turns, tuple(rows)) if ask else self._with_notes(answer)
+
     def _exact(self, asked: str) -> dict[str, object] | None:
-        from pipelines.answer.structure import from_graph
+        from pipelines.answer.structure import from_graph, from_taxonomy
+        from pipelines.graph.look_up import edge_row
+        from pipelines.graph.store import graph_record
 
         graph = None if self._mode == "naive" else self._opened.graph
-        exact = from_graph(graph, asked, self._opened.own_words) if graph else None
+        if graph is None:
+            return None
+        exact = from_graph(graph, asked, self._opened.own_words) or from_taxonomy(graph, asked, self._opened.type_names)
         if exact is None:
             return None
-        rows = [asdict(edge) | {"evidence": places} for edge, places in exact.edges]
+        record = graph_record(self._opened.layout)
+        rows = [edge_row(edge, places, record) for edge, places in exact.edges]
         return {"text": exact.text, "found": exact.found, "by": "graph", "sources": exact.sources, "edges": rows}
 
     def _results(self, text: str) -> "list[Result]":
@@ -164,7 +205,10 @@ class Answerer:
         started = time.perf_counter()
         recipe, turns, question = self._recipe, prepared.turns, prepared.answer.question
         room = recipe.room(client.context, self._settings.answer.tokens, question, turns)
-        sources = fitted(prepared.offered, room)
+        offered, maps = prepared.offered, 0
+        if prepared.communities:
+            offered, maps = await self._mapped(client, prepared, room)
+        sources = fitted(offered, room)
         if not sources:
             return self._failed(prepared, f"no source fits into the {client.context:,} tokens of the server")
         reply = await client.ask(recipe.request(question, sources, turns).body)
@@ -180,6 +224,7 @@ class Answerer:
                 "text": said.text,
                 "found": bool(said.cites),
                 "by": "model",
+                "calls": maps + 1,
                 "sources": [replace(source, cited=source.n in said.cites) for source in sources],
                 "unsupported": unsupported(said.text, [f"{source.path}\n{source.text}" for source in cited]),
                 "seconds": prepared.answer.seconds | {"generate": time.perf_counter() - started},
@@ -187,6 +232,25 @@ class Answerer:
         )
         self._cache.put(prepared.key, answer.stored())
         return self._with_notes(answer)
+
+    async def _mapped(self, client: "ModelClient", prepared: Prepared, room: int) -> tuple[tuple[Source, ...], int]:
+        """The best points of the communities' summaries as sources, and how many calls they took.
+
+        A call that gives nothing, or fails, gives no point.
+        """
+        from pipelines.answer.overview import batches, map_request, overview_sources, points_of
+
+        parts = batches(prepared.communities, room)
+        question = prepared.answer.question
+        requests = [map_request(self._recipe, question, rows).body for rows in parts]
+        replies = await asyncio.gather(*(client.ask(body) for body in requests))
+        points = [
+            point
+            for reply, rows in zip(replies, parts, strict=True)
+            if not checked(reply)
+            for point in points_of(reply.content, rows)
+        ]
+        return tuple(overview_sources(points, prepared.communities, prepared.offered)), len(parts)
 
     def _failed(self, prepared: Prepared, why: str) -> Answer:
         return self._lacking(prepared, f"The model did not answer: {why}.")

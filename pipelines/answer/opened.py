@@ -11,11 +11,13 @@ from pipelines.answer.sources import Source
 from pipelines.corpus.spec import recorded_spec
 from pipelines.dense.encoder import model_of
 from pipelines.dense.place import place_of
+from pipelines.extract.taxonomy import load_taxonomy
 from pipelines.layout import Layout
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_record
 
 if TYPE_CHECKING:
+    from pipelines.communities.stored import Communities
     from pipelines.lexical.index import LexicalIndex
     from pipelines.retrieve.graph_search import GraphSearch
     from pipelines.retrieve.search import Mode, Ranker, Result, Scored
@@ -24,16 +26,17 @@ if TYPE_CHECKING:
 class Opened:
     """The index, the graph and the best ranker of a home; nothing heavy is imported before it is used."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, with_communities: bool = False) -> None:
         self.settings, self.layout = settings, Layout(settings.home)
-        self.generation = generation_of(settings)
+        self._with_communities = with_communities
+        self.generation = generation_of(settings, with_communities)
 
     def refresh(self) -> None:
         """Let go of what was opened, if it has been built anew since."""
-        generation = generation_of(self.settings)
+        generation = generation_of(self.settings, self._with_communities)
         if generation != self.generation:
             self.generation = generation
-            for opened in ("index", "ranker", "graph"):
+            for opened in ("index", "ranker", "graph", "communities", "dependencies"):
                 self.__dict__.pop(opened, None)
 
     @cached_property
@@ -55,6 +58,29 @@ class Opened:
         if self.no_graph:
             return None
         return GraphSearch(self.index, self.settings, admitted_origins(self.settings), ranker=self.ranker)
+
+    @cached_property
+    def communities(self) -> "Communities":
+        """Raises CgragError where there are none of the current graph."""
+        from pipelines.communities.stored import load_communities
+
+        return load_communities(self.settings)
+
+    @cached_property
+    def dependencies(self) -> tuple[list[tuple[str, str, str]], dict[str, tuple[str, int]]]:
+        """Edges (source, relation, target), and {entity: (path, line)}."""
+        from pipelines.stored import stored_table
+
+        edges, entities = (stored_table(self.layout, name) for name in ("edges", "entities"))
+        columns = [edges[name].to_pylist() for name in ("source", "relation", "target")]
+        ids, paths, lines = (entities[name].to_pylist() for name in ("id", "path", "start_line"))
+        places = {id: (path, line) for id, path, line in zip(ids, paths, lines, strict=True) if path}
+        return list(zip(*columns, strict=True)), places
+
+    @cached_property
+    def type_names(self) -> tuple[str, ...]:
+        """The types of the corpus's taxonomy."""
+        return load_taxonomy(self.settings.extract.taxonomy).type_names
 
     @property
     def no_graph(self) -> str:
@@ -112,10 +138,19 @@ class _Late:
         return self._ranker.score(questions)
 
 
-def generation_of(settings: Settings) -> str:
-    """Return a hash that changes with the search index, the graph and the vectors, whichever there are."""
+def generation_of(settings: Settings, with_communities: bool = False) -> str:
+    """Return a hash that changes with the search index, the graph and the vectors, whichever there are.
+
+    With communities, it changes with these and their summaries, too.
+    """
     layout = Layout(settings.home)
     index = read_record(layout.bm25) or {}
     graph = read_record(layout.graph_record) or {}
     vectors = place_of(layout, model_of(settings)).record() or {}
-    return digest(index.get("generation"), index.get("chunks"), graph, vectors.get("generation"))
+    found = [index.get("generation"), index.get("chunks"), graph, vectors.get("generation")]
+    if with_communities:
+        from pipelines.summaries.tables import summaries_file
+
+        file = summaries_file(layout)
+        found += [read_record(layout.communities_record), file.read_bytes().hex() if file.exists() else ""]
+    return digest(*found)

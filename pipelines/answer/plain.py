@@ -29,7 +29,7 @@ from pipelines.retrieve.cues import (
 )
 from pipelines.retrieve.route import Route
 
-_OPEN = frozenset(
+OPEN = frozenset(
     """
     a an the of by from in to as which what who whom whose where list show find give name tell enumerate me all any
     every everything anything anyone there it its that these those do does did s function functions method methods class
@@ -37,6 +37,7 @@ _OPEN = frozenset(
     repository repo source directly direct please
     """.split()  # noqa: SIM905
 )
+"""Words that ask, and say what kind of thing is asked for."""
 _CALLS = CALL | USE | CALLERS | CALLEES | USERS
 _CLASSES = ABOVE | BELOW | INHERIT | EXTEND | MEMBERS | TAKE | {"on", "hierarchy"}
 _OF = {
@@ -76,5 +77,15 @@ def is_plain(question: str, route: Route, others: Collection[str] = ()) -> bool:
         return False
     cues = _OF[route.relation]
     words = [word.lower() for word in _WORD.findall(rest)]
-    allowed = _OPEN | BE | HAVE | set(others) | ({"indirectly", "through", "via"} if route.indirect else set())
+    allowed = OPEN | BE | HAVE | set(others) | ({"indirectly", "through", "via"} if route.indirect else set())
     return all(word in allowed or word in cues or stem(word) in cues for word in words)
+
+
+def word_forms(names: Collection[str]) -> set[str]:
+    """Return names in lower case, with their plurals.
+
+    >>> sorted(word_forms(["City", "River"]))
+    ['cities', 'city', 'river', 'rivers']
+    """
+    words = {name.lower() for name in names}
+    return words | {f"{word[:-1]}ies" if word.endswith("y") else f"{word}s" for word in words}

@@ -41,6 +41,10 @@ class Source:
         lines = self.text.strip("\n").replace("<|", "< |").split("\n")
         return "\n".join([self.head, *(f" {line}" for line in lines)])
 
+    def numbered(self, n: int) -> "Source":
+        """The same with another number."""
+        return replace(self, n=n)
+
     def row(self) -> dict[str, Any]:
         """All but the text."""
         row = asdict(self)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.answer.plain import is_plain
+from pipelines.answer.relations import asked_relation
 from pipelines.answer.sources import Source
-from pipelines.graph.traversal import Direction, Edge, Entity
+from pipelines.graph.tables import RELATIONS
+from pipelines.graph.traversal import Direction, Edge, Entity, Traversal
 from pipelines.retrieve.graph_search import GraphSearch
 from pipelines.retrieve.route import Route
 from pipelines.retrieve.structural import Structure
@@ -77,24 +79,46 @@ def from_graph(graph: GraphSearch, question: str, others: Collection[str] = ()) 
         matches = [module for path in sorted({match.path for match in matches}) for module in graph.graph.find(path)]
     relation, direction = _EDGES[route.relation]
     edges = graph.graph.edges([match.id for match in matches], [relation], direction)
+    places = [f"{match.path}:{match.start_line}" for match in matches]
     ends = {_outermost(edge.source if direction == "in" else edge.target) for edge in edges}
     if structure and not {_outermost(step.symbol.id) for step in structure.found} <= ends:
         return _of_steps(structure)
     if not edges:
         return _nothing(route, matches) if matches else None
-    return _of_edges(graph, route, matches, edges)
+    sources, rows = _of_edges(graph.graph, edges, direction)
+    return Exact(_told(route, places, sources), True, sources, rows)
 
 
-def _of_edges(graph: GraphSearch, route: Route, matches: Sequence[Entity], edges: Sequence[Edge]) -> Exact:
-    _, direction = _EDGES[route.relation]
-    places = graph.graph.evidence(edges)
+def from_taxonomy(graph: GraphSearch, question: str, types: Collection[str]) -> Exact | None:
+    """Return what the graph answers to a question for a relation of the corpus's own taxonomy; None for any other.
+
+    `types` are the names of its types, which a question may have beside: "which rivers flow through Paris".
+    """
+    asked = asked_relation(question, graph.graph, set(graph.graph.relations) - set(RELATIONS), types)
+    if asked is None:
+        return None
+    ids = [entity.id for entity in asked.entities]
+    edges = graph.graph.edges(ids, [asked.relation], asked.direction)
+    verb = asked.relation.replace("_", " ")
+    if not edges:
+        return Exact(f"Not known: no edge “{verb}” of `{asked.name}` is in the graph.", False, [], [])
+    sources, rows = _of_edges(graph.graph, edges, asked.direction)
+    ends = ", ".join(f"`{_shown(source.name)}` [{source.n}]" for source in sources)
+    told = f"{ends} {verb} `{asked.name}`." if asked.direction == "in" else f"`{asked.name}` {verb} {ends}."
+    return Exact(told, True, sources, rows)
+
+
+def _of_edges(
+    graph: Traversal[Any, Any], edges: Sequence[Edge], direction: Direction
+) -> tuple[list[Source], list[tuple[Edge, list[dict[str, Any]]]]]:
+    """A source for each edge, named after its far end, and the edges with their places."""
+    places = graph.evidence(edges)
     sources = []
     for n, (edge, found) in enumerate(zip(edges, places, strict=True), 1):
         end = edge.source if direction == "in" else edge.target
         path, line = (found[0]["path"], found[0]["start_line"]) if found else (end.partition("::")[0], 1)
         sources.append(Source(n, path, line, line, end, cited=True))
-    told = _told(route, [f"{match.path}:{match.start_line}" for match in matches], sources)
-    return Exact(told, True, sources, list(zip(edges, places, strict=True)))
+    return sources, list(zip(edges, places, strict=True))
 
 
 def _of_steps(structure: Structure) -> Exact:
@@ -126,6 +150,11 @@ def _told(route: Route, places: Sequence[str], sources: Sequence[Source]) -> str
     size = f"{len(sources)} in {files} file{'s' * (files != 1)}"
     rest = f" and {more} more" if more else ""
     return f"{subject} ({where}) {says} {', '.join(shown)}{rest}: {size}."
+
+
+def _shown(id: str) -> str:
+    """The name of an entity, by its id."""
+    return id.rpartition("::")[2].removeprefix("name:")
 
 
 def _outermost(id: str) -> str:

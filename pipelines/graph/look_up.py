@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pipelines.graph.admission import admitted
+from pipelines.graph.admission import admitted, confidence
 from pipelines.graph.store import graph_record, open_current
-from pipelines.graph.traversal import Traversal
+from pipelines.graph.traversal import Edge, Traversal
 from pipelines.graph.walk import Walk
 from pipelines.layout import Layout
 from pipelines.settings import Settings
@@ -36,3 +36,21 @@ def open_graph(
         graph = Walk(open_current(layout), origins)
     graph.merged = (graph_record(layout) or {}).get("merged", {})
     return graph
+
+
+def edge_row(edge: Edge, places: list[dict[str, Any]], record: dict[str, Any] | None) -> dict[str, Any]:
+    """Return an edge as scripts read it, with its places and the measured precision of its kind.
+
+    `record` is the manifest of the graph.
+    """
+    return {
+        "source": edge.source,
+        "relation": edge.relation,
+        "target": edge.target,
+        "origin": edge.origin,
+        "binding": edge.binding,
+        "confidence": confidence(record, edge.origin, edge.relation),
+        "weight": edge.weight,
+        "distance": edge.distance,
+        "evidence": places,
+    }

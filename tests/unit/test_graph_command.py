@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from pipelines.communities.stage import make_communities
+from pipelines.settings import Settings
 from tests.support import Home, write_tree
 
 TREE = {
@@ -226,3 +228,16 @@ def test_a_picture_that_cannot_be_written_says_where(filled, cli, monkeypatch, t
     monkeypatch.setenv("CGRAG_HOME", str(filled))
     said = cli("graph", "helper", "--html", str(tmp_path / "none" / "x.html"))
     assert (said.code, "none/x.html cannot be written" in said.err) == (1, True)
+
+
+def test_communities_are_drawn_without_a_name(filled, cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("CGRAG_HOME", str(filled))
+    file = tmp_path / "communities.html"
+    missing = cli("graph", "--communities", "--html", str(file))
+    assert (missing.code, file.exists()) == (1, False)
+    assert "cgrag run --select communities" in missing.err
+    make_communities(Settings(home=filled))
+    assert cli("graph", "--communities", "--html", str(file)).code == 0
+    assert "vis" in file.read_text()
+    for words in (("--communities",), ("Base", "--communities", "--html", str(file)), ()):
+        assert cli("graph", *words).code == 2

@@ -84,7 +84,7 @@ def test_control_characters_of_a_model_are_shown_not_sent(ask, fake):
     [
         (("answer",), "--chat"),
         (("answer", "  "), "empty"),
-        (("answer", QUESTION, "--mode", "sideways"), "neither auto nor naive"),
+        (("answer", QUESTION, "--mode", "sideways"), "none of auto, local, global, naive"),
         (("answer", QUESTION, "--k", "0"), "--k"),
     ],
 )
