@@ -5,13 +5,12 @@ units each and in part arbitrary, while a community that is divided by its own m
 names (vLLM's models into families of models), whatever the size of the graph around it. Levels are nested by making.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_SEED = 7
-_ITERATIONS = 2
-"""Leiden's default; until nothing moves any more it took three times as long for .001 more modularity."""
+from pipelines.communities.leiden import leiden
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def divide(sizes: Sequence[int], pairs: Mapping[tuple[int, int], float], largest
             units = parent.units if parent else tuple(range(len(sizes)))
             if parent and sum(sizes[unit] for unit in units) <= largest:
                 continue
-            parts = _leiden(units, pairs)
+            parts = _parts(units, pairs)
             if parent and len(parts) == 1:
                 continue
             below += [Group(level, parent, part) for part in parts if sum(sizes[unit] for unit in part) > 1]
@@ -67,20 +66,15 @@ def modularity(count: int, pairs: Mapping[tuple[int, int], float], label: Sequen
     return float(_graph(count, pairs).modularity(list(label), weights="weight"))
 
 
-def _leiden(units: Sequence[int], pairs: Mapping[tuple[int, int], float]) -> list[tuple[int, ...]]:
-    import leidenalg
-
+def _parts(units: Sequence[int], pairs: Mapping[tuple[int, int], float]) -> list[tuple[int, ...]]:
     place = {unit: at for at, unit in enumerate(units)}
     inside = {
         (place[one], place[other]): weight for (one, other), weight in pairs.items() if one in place and other in place
     }
-    if not inside:
-        return [(unit,) for unit in units]
-    graph = _graph(len(units), inside)
-    found = leidenalg.find_partition(
-        graph, leidenalg.ModularityVertexPartition, weights="weight", n_iterations=_ITERATIONS, seed=_SEED
-    )
-    return sorted(tuple(units[at] for at in sorted(part)) for part in found)
+    parts: dict[int, list[int]] = defaultdict(list)
+    for unit, label in zip(units, leiden(len(units), inside), strict=True):
+        parts[label].append(unit)
+    return [tuple(part) for part in parts.values()]
 
 
 def _graph(count: int, pairs: Mapping[tuple[int, int], float]) -> Any:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from pipelines.chunking.partition import chunk_partition
 from pipelines.code.stage import build_edges, build_facts, current_facts
+from pipelines.communities.stage import make_communities
 from pipelines.corpus.fetch import Source, fetch
 from pipelines.corpus.prune import prune
 from pipelines.corpus.scan import Plan, scan, store_scan
@@ -96,6 +97,9 @@ def main() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         table.add_row("graph", f"{graph:.2f}", f"{graph / hashing:.1f} × hashing its rows", "8 s")
         table.add_row("peak memory with the graph", f"{peak:,.0f} MiB", "", "")
+
+        dividing = timed(lambda: make_communities(settings))
+        table.add_row("communities", f"{dividing:.2f}", "", "10 s")
 
         walk = open_graph(settings)
         chance = random.Random(SEED)
