@@ -70,7 +70,7 @@ def test_it_is_stopped_when_told(serving):
     with lease(settings, MODEL):
         server, worker = running(settings), worker_of(settings)
     assert stop(settings)
-    assert gone(server.keeper, server.group, worker)
+    until(lambda: gone(server.keeper, server.group, worker))  # what is killed is there until init has seen it
     assert not stop(settings)
 
 
