@@ -127,7 +127,7 @@ def code_and_docs() -> dict[str, str]:
 
 def test_every_answer_is_valid_grounded_whole_and_without_whitespace(tmp_path: Path, folder: Path) -> None:
     home = Home(tmp_path, folder, code_and_docs(), CGRAG_EXTRACT__POLICY="llm")
-    said = home.run("run", "--select", "extractions,knowledge_graph", "--yes", "--json")
+    said = home.run("run", "--select", "extractions,knowledge_graph,communities", "--yes", "--json")
     counted = json.loads(said.stdout)["extraction"]
     assert counted["chunks"] == counted["ok"] > 15
     assert (counted["failed"], counted["truncated"], counted["pending"], counted["grounded_share"]) == (0, 0, 0, 1.0)

@@ -23,13 +23,18 @@ def page(vllm_home: Path):
         yield page
 
 
+def _drawn(name: str) -> re.Pattern[str]:
+    """A name as the page draws it: the middle of a long one is left out."""
+    return re.compile(rf"^(?:{name}|{name[:5]}\w*…\w*{name[-5:]})$")
+
+
 def test_the_asset_graph_shows_every_asset(page) -> None:
     from playwright.sync_api import expect
 
     groups = ",".join(f"global@global:{group}" for group in ("corpus", "retrieval", "graph", "eval"))
     page.goto(f"/asset-groups?expanded={groups}", wait_until="networkidle")
     for name in ("directory_contents", *EVERY):
-        expect(page.get_by_text(name, exact=True).first).to_be_attached()
+        expect(page.get_by_text(_drawn(name)).first).to_be_attached()
     page.wait_for_load_state("networkidle")
     if PICTURES:
         page.screenshot(path=str(PROJECT / PICTURES / "lineage.png"), animations="disabled")
