@@ -1,73 +1,22 @@
 """Extraction through Dagster: what a run asks, what ends red, and what the next run redoes."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from cgrag.definitions import defs
-from cgrag.materialize import Materializer
 from pipelines.corpus.scan import load_plan
-from pipelines.corpus.spec import parse_spec
 from pipelines.errors import CgragError
 from pipelines.extract.partition import stored_rows
 from pipelines.extract.plan import Order, plan_extraction
 from pipelines.extract.session import Session
-from pipelines.progress import no_report
-from pipelines.settings import PROJECT
 from pipelines.state import asset_states, failures
 from pipelines.tables import write_json
 from tests.extraction import docs
-from tests.fake_model import MODEL, FakeModel
-from tests.support import Home, case, write_tree
+from tests.support import case, write_tree
 
-FILES = docs("a", 4) | docs("b", 3) | docs("c", 2)
 KEYS = ["a", "b", "c"]
-
-
-@pytest.fixture
-def fake(monkeypatch) -> Iterator[FakeModel]:
-    with FakeModel() as model:
-        monkeypatch.setenv("CGRAG_LLM_URLS", model.url)
-        monkeypatch.setenv("CGRAG_EXTRACT__MODEL", MODEL)
-        monkeypatch.setenv("CGRAG_EXTRACT__BACKOFF", "0")
-        yield model
-
-
-@pytest.fixture
-def home(fake, directories_apart, own_home):
-    return Home(own_home, llm_urls=[fake.url], extract={"model": MODEL, "backoff": 0})
-
-
-@pytest.fixture
-def corpus(tree) -> Path:
-    return write_tree(tree, FILES)
-
-
-@pytest.fixture(scope="module")
-def first_home(tmp_path_factory, clean_environment) -> Path:
-    """A home in which everything is built but what the model has to say, to be copied."""
-    folder = tmp_path_factory.mktemp("unasked")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CGRAG_HOME", str(folder / "home"))
-        patch.setenv("CGRAG_DAGSTER_DIR", str(folder / "home" / "dagster"))
-        patch.setenv("CGRAG_PARTITION_CHUNKS", "0")
-        patch.setenv("CGRAG_EXTRACT__MODEL", MODEL)
-        patch.setenv("DAGSTER_HOME", str(folder))
-        shutil.copy(PROJECT / "dagster.yaml", folder)
-        home = Home(folder / "home", partition_chunks=0, extract={"model": MODEL})
-        Materializer(home.settings, no_report).run(home.scan(write_tree(folder / "tree", FILES)))
-    return folder / "home"
-
-
-@pytest.fixture
-def built(corpus, home, first_home) -> Path:
-    """Everything but what the model has to say."""
-    shutil.copytree(first_home, home.settings.home)
-    write_json(home.layout.corpus_record, vars(parse_spec(str(corpus))))
-    return corpus
 
 
 def extraction_runs(instance) -> int:
@@ -302,60 +251,6 @@ def test_a_check_tells_that_answers_are_forms_without_content(built, fake, cli, 
     cli("run", "--select", "extractions", "--yes")
     outcome = outcomes(records.instance)["answers_say_something"]
     assert not outcome.passed and outcome.metadata["degenerate"].value["duplicate"] > 0
-
-
-def test_the_plan_says_what_is_left_and_what_it_costs(built, cli):
-    first = cli("plan", "--json").json["extraction"]
-    assert (first["chunks"], first["partitions"], first["seconds"]) == (9, 3, None)
-    assert first["prompt_tokens"] > 1000
-    cli("run", "--llm-chunks", "4")
-    second = cli("plan", "--json").json["extraction"]
-    assert (second["chunks"], second["prompt_tokens"], second["completion_tokens"]) == (5, 500, 50)
-    assert second["seconds"] > 0
-    assert "5 chunks of" in cli("plan").out
-    extraction = cli("status", "--json").json["extraction"]
-    assert extraction["rate"] > 0
-    assert extraction["seconds_left"] > 0
-
-
-def test_the_ledger_tells_what_it_holds_by_recipe_and_compares_two(built, home, fake, cli, monkeypatch):
-    assert [row["ok"] for row in cli("ledger", "stats", "--json").json["recipes"]] == [0]
-    cli("run", "--llm-chunks", "4")
-    monkeypatch.setenv("CGRAG_EXTRACT__REVISION", "2")
-    cli("run", "--select", "extractions", "--yes")
-    document = cli("ledger", "stats", "--json").json
-    first, second = sorted(document["recipes"], key=lambda row: row["ok"])
-    assert (first["ok"], second["ok"], second["failed"], second["segments"]) == (4, 9, 0, 1)
-    assert document["active"] == second["recipe"]
-    assert "(active)" in cli("ledger", "stats").out
-    sides = cli("ledger", "compare", first["recipe"], second["recipe"], "--json").json
-    assert (sides["both_ok"], sides["names_in_common"]) == (4, 1.0)
-    assert [side["ok"] for side in sides["sides"]] == [4, 9]
-    assert "4 chunks are ok in both" in cli("ledger", "compare", first["recipe"], second["recipe"]).out
-    assert cli("ledger", "compare", first["recipe"], "nothing").code == 1
-
-
-def test_the_collector_deletes_just_what_no_chunk_needs(built, home, fake, cli):
-    cli("run", "--select", "extractions", "--yes")
-    shutil.rmtree(built / "c")
-    cli("run")
-    assert list(cli("ledger", "gc", "--json").json["deleted"].values()) == [2]
-    assert list(cli("ledger", "gc", "--json").json["deleted"].values()) == [0]
-    cli("run", "--select", "extractions", "--yes")
-    assert fake.requests == 9
-    assert statuses(home) == ["ok"] * 7
-
-
-def test_an_older_recipe_may_be_made_the_active_one(built, home, fake, cli, monkeypatch):
-    cli("run", "--select", "extractions", "--yes")
-    old = cli("ledger", "stats", "--json").json["active"]
-    monkeypatch.setenv("CGRAG_EXTRACT__REVISION", "2")
-    cli("run")
-    assert cli("status", "--json").json["extraction"]["pending"] == 9
-    monkeypatch.setenv("CGRAG_EXTRACT__RECIPE", old)
-    cli("run")
-    assert cli("status", "--json").json["extraction"]["ok"] == 9
-    assert fake.requests == 9
 
 
 # from the UI
