@@ -15,7 +15,7 @@ from pipelines.layout import Layout
 from pipelines.lexical.index import load_index
 from pipelines.settings import Settings
 from pipelines.state import counts
-from pipelines.summaries.stage import stored_counts
+from pipelines.summaries.stored import stored_counts
 from resources.workspace import Workspace
 
 OF_CHUNKS = [

@@ -10,8 +10,8 @@ from pipelines.communities.build import VERSION
 from pipelines.communities.plots import draw
 from pipelines.communities.stage import make_communities
 from pipelines.evaluate.report import data_uri
-from pipelines.summaries.stage import VERSION as SUMMARIES_VERSION
 from pipelines.summaries.stage import make_summaries
+from pipelines.summaries.stored import VERSION as SUMMARIES_VERSION
 from pipelines.tables import counted
 from resources.workspace import Workspace
 

@@ -14,7 +14,8 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter
 from pipelines.settings import Settings
 from pipelines.state import EVERY, OPTIONAL, PARTITIONED_ASSETS, AssetState, asset_states, failures
-from pipelines.summaries.stage import SummaryPlan, plan_summaries, summaries_problem
+from pipelines.summaries.stage import SummaryPlan, plan_summaries
+from pipelines.summaries.stored import summaries_problem
 
 SUMMARIES = "community_summaries"
 

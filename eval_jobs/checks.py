@@ -4,7 +4,7 @@ import dagster as dg
 
 from eval_jobs.extraction_report import extraction_report
 from eval_jobs.retrieval_report import retrieval_report
-from pipelines.evaluate.extraction_report import stored_extraction_report
+from pipelines.evaluate.extraction_stored import stored_extraction_report
 from pipelines.evaluate.sets import changes_of_report
 from resources.workspace import Workspace
 

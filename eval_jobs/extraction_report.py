@@ -4,7 +4,8 @@ import dagster as dg
 
 from assets.extraction import extractions
 from assets.graph import knowledge_graph
-from pipelines.evaluate.extraction_report import VERSION, document, evaluate_extraction, store_report
+from pipelines.evaluate.extraction_report import document, evaluate_extraction, store_report
+from pipelines.evaluate.extraction_stored import VERSION
 from pipelines.evaluate.extraction_table import CODE, DOCS, as_markdown, cells
 from pipelines.tables import digest
 from resources.workspace import Workspace

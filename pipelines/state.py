@@ -14,8 +14,8 @@ from pipelines.dense.encoder import model_of
 from pipelines.dense.index import stored_vectors
 from pipelines.dense.place import place_of, stored_records
 from pipelines.errors import CgragError
-from pipelines.evaluate.extraction_report import report_inputs as extraction_report_inputs
-from pipelines.evaluate.extraction_report import stored_extraction_report
+from pipelines.evaluate.extraction_stored import report_inputs as extraction_report_inputs
+from pipelines.evaluate.extraction_stored import stored_extraction_report
 from pipelines.evaluate.sets import report_inputs, set_inputs, stored_report, stored_sets
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import overview, totals
@@ -27,7 +27,7 @@ from pipelines.layout import Layout
 from pipelines.lexical.index import index_inputs, load_index
 from pipelines.settings import Settings
 from pipelines.summaries.recipe import summary_recipe
-from pipelines.summaries.stage import stored_answers, summaries_inputs
+from pipelines.summaries.stored import stored_answers, summaries_inputs
 from pipelines.summaries.tables import summaries_file
 from pipelines.tables import digest, read_json, read_manifest, read_record, write_json
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from cgrag.cli.output import Json, console, errors, plain, print_json, shown_progress
+from cgrag.cli.output import Json, console, errors, one_of, plain, print_json, shown_progress
 
 if TYPE_CHECKING:
     from pipelines.answer.answer import Answer
@@ -25,6 +25,7 @@ HowToAnswer = Annotated[
 ]
 NoModel = Annotated[bool, typer.Option("--no-model", help="Ask no model: the graph's answers, and sources.")]
 _SHOWN, _SHOWN_FAILED = 20, 5
+_MODES: "tuple[AnswerMode, ...]" = ("auto", "local", "global", "naive")
 _ENDS = ("exit", "quit", "/exit", "/quit")
 
 
@@ -49,7 +50,7 @@ def answer(
         )
     if question == "-":
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-    with shown_progress() as report, Answerer(load_settings(), k, _checked(mode), report) as answerer:
+    with shown_progress() as report, Answerer(load_settings(), k, one_of(mode, _MODES, "--mode"), report) as answerer:
         if chat:
             _converse(answerer, question, no_model, json)
             return
@@ -80,7 +81,7 @@ def answer_dataset(
     from pipelines.lexical.index import load_index
     from pipelines.settings import load_settings
 
-    settings, how = load_settings(), _checked(mode)
+    settings, how = load_settings(), one_of(mode, _MODES, "--mode")
     places = load_places(settings, load_index(settings))
     asked = read_texts(questions, places)
     with shown_progress() as report, Answerer(settings, k, how, report) as answerer:
@@ -171,11 +172,3 @@ def _tell(found: "Answer") -> None:
 def _row(found: "Answer") -> dict[str, object]:
     cited = [source.row() for source in found.sources if source.cited]
     return {"answer": found.text, "found": found.found, "by": found.by, "cited": cited}
-
-
-def _checked(mode: str) -> "AnswerMode":
-    """The mode of that name; another is wrong usage."""
-    for known in ("auto", "local", "global", "naive"):
-        if mode == known:
-            return known
-    raise typer.BadParameter(f"{mode!r} is none of auto, local, global, naive", param_hint="--mode")

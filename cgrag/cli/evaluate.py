@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from cgrag.cli.output import Json, console, errors, names_in, plain, print_json, shown_progress
+from cgrag.cli.output import Json, console, errors, names_in, plain, print_json, print_table, shown_progress
 
 if TYPE_CHECKING:
-    from pipelines.evaluate.evaluation import Evaluation, Row
+    from pipelines.evaluate.evaluation import Evaluation
     from pipelines.evaluate.questions import Finding
 
 _SHOWN_FINDINGS = 10
@@ -107,7 +107,7 @@ def _tell(findings: "Sequence[Finding]") -> None:
 
 def _print(found: "Evaluation") -> None:
     from pipelines.evaluate.evaluation import fired
-    from pipelines.evaluate.report import ROW_HEADER
+    from pipelines.evaluate.report import ROW_HEADER, row_cells
 
     asked = found.asked
     console.print(
@@ -115,21 +115,11 @@ def _print(found: "Evaluation") -> None:
         f"{found.min_coverage:.0%} of a source; ceiling {asked.ceiling:.2f}",
         markup=False,
     )
-    _table(ROW_HEADER, found.rows)
+    print_table([ROW_HEADER, *map(row_cells, found.rows)])
     if told := fired(found):
         console.print(plain(told), markup=False)
     console.print("At equal characters (1,500 for each of k)", markup=False)
-    _table(ROW_HEADER, [row for row in found.equal_characters if row.split == "all"])
-
-
-def _table(header: Sequence[str], rows: "Sequence[Row]") -> None:
-    from pipelines.evaluate.report import row_cells
-
-    cells = [[plain(cell) for cell in line] for line in (header, *map(row_cells, rows))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for number, line in enumerate(cells):
-        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        console.print(f"  {text}", style="bold" if number == 0 else "", markup=False)
+    print_table([ROW_HEADER, *(row_cells(row) for row in found.equal_characters if row.split == "all")])
 
 
 def _print_misses(found: "Evaluation") -> None:

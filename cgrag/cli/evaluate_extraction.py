@@ -1,15 +1,16 @@
 """`cgrag evaluate-extraction`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgrag.cli.output import Json, console, errors, names_in, plain, print_json, shown_progress
+from cgrag.cli.output import Json, console, errors, names_in, one_of, plain, print_json, print_table, shown_progress
 
 if TYPE_CHECKING:
+    from pipelines.evaluate.annotations import Split
     from pipelines.evaluate.extraction_report import ExtractionReport
 
-_SPLITS = ("dev", "test", "all")
+_SPLITS: "tuple[Split, ...]" = ("dev", "test", "all")
 
 
 def evaluate_extraction(
@@ -27,14 +28,13 @@ def evaluate_extraction(
     from pipelines.evaluate import extraction_report
     from pipelines.settings import load_settings
 
-    if split not in _SPLITS:
-        raise typer.BadParameter(f"{split!r} is none of {', '.join(_SPLITS)}", param_hint="--split")
+    chosen = one_of(split, _SPLITS, "--split")
     settings = load_settings()
     with shown_progress() as report:
         found = extraction_report.evaluate_extraction(
             settings,
             names_in(recipe),
-            split=split,  # type: ignore[arg-type]
+            split=chosen,
             ask=ask,
             report=report,
         )
@@ -51,9 +51,9 @@ def _print(found: "ExtractionReport") -> None:
     agreed = ", ".join(f"{kind} {share:.2f}" for kind, share in found.agreement.items())
     told = f" (two annotators agree on: {agreed})" if agreed else ""
     console.print(f"{found.docs[0].chunks} annotated chunks of docs, split {found.split}{told}", markup=False)
-    _table(DOCS, [cells(scores, DOCS) for scores in found.docs])
+    print_table([["", *DOCS], *(cells(scores, DOCS) for scores in found.docs)])
     console.print(f"{found.code[0].chunks} chunks of code, against the parser", markup=False)
-    _table(CODE, [cells(scores, CODE) for scores in found.code])
+    print_table([["", *CODE], *(cells(scores, CODE) for scores in found.code)])
     for measured in found.recipes:
         verdict = measured.verdict
         console.print(f"{plain(measured.recipe)} ({measured.format}): ", markup=False, end="")
@@ -70,11 +70,3 @@ def _print(found: "ExtractionReport") -> None:
             errors.print(f"  {number} chunks have no answer: {plain(problem)}", markup=False)
     if found.split == "test":
         console.print("Take it into the graph:  cgrag run --select knowledge_graph", markup=False)
-
-
-def _table(header: "dict[str, Any]", lines: list[list[str]]) -> None:
-    rows = [["", *header], *([plain(cell) for cell in line] for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, line in enumerate(rows):
-        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        console.print(f"  {text}", style="bold" if number == 0 else "", markup=False)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from cgrag.cli.output import GraphStore, Json, checked_store, console, errors, names_in, plain, print_json
+from cgrag.cli.output import GraphStore, Json, checked_store, console, errors, names_in, one_of, plain, print_json
 
 if TYPE_CHECKING:
-    from pipelines.graph.traversal import Edge, Entity, Traversal
+    from pipelines.graph.traversal import Direction, Edge, Entity, Traversal
     from pipelines.settings import Settings
 
 _SHOWN = 60
-_DIRECTIONS = ("in", "out", "both")
+_DIRECTIONS: "tuple[Direction, ...]" = ("in", "out", "both")
 
 
 def graph(
@@ -46,8 +46,7 @@ def graph(
     from pipelines.graph.tables import RELATIONS
     from pipelines.layout import Layout
 
-    if direction not in _DIRECTIONS:
-        raise typer.BadParameter(f"{direction!r} is none of {', '.join(_DIRECTIONS)}", param_hint="--direction")
+    way = one_of(direction, _DIRECTIONS, "--direction")
     settings = Corpus().settings
     if communities:
         if name is not None or html is None:
@@ -66,12 +65,11 @@ def graph(
     matches = _found(walk, name)
     if to:
         goals = _found(walk, to)
-        way: Any = "both" if direction == "both" else direction
         paths = [p for start in matches for goal in goals for p in walk.paths(start.id, goal.id, relations, way)]
         shortest = min((len(path) for path in paths), default=0)
         edges = [edge for path in paths if len(path) == shortest for edge in path]
     else:
-        edges = walk.edges([match.id for match in matches], relations, direction, hops)  # type: ignore[arg-type]
+        edges = walk.edges([match.id for match in matches], relations, way, hops)
     if html is not None:
         _write_picture(html, name, walk, matches, edges)
     if json:

@@ -3,9 +3,9 @@
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 SearchMode = Annotated[str, typer.Option("--mode", help="lexical, dense or hybrid; the last two need `make dense`.")]
 GraphStore = Annotated[str, typer.Option("--store", help="Where the graph is asked: duckdb or neo4j.")]
+Choice = TypeVar("Choice", bound=str)
 console = Console(highlight=False, soft_wrap=True, emoji=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 _LINE_EVERY = 5.0
@@ -44,10 +45,25 @@ def checked_store(name: str) -> "Store":
 
 def checked_mode(name: str) -> "Mode":
     """The mode of that name; another is wrong usage."""
-    for mode in ("lexical", "dense", "hybrid"):
-        if name == mode:
-            return mode
-    raise typer.BadParameter(f"{name!r} is none of lexical, dense, hybrid", param_hint="--mode")
+    modes: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
+    return one_of(name, modes, "--mode")
+
+
+def one_of(name: str, known: Sequence[Choice], option: str) -> Choice:
+    """The choice of that name; another is wrong usage of the option."""
+    for one in known:
+        if name == one:
+            return one
+    raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=option)
+
+
+def print_table(lines: Sequence[Sequence[str]]) -> None:
+    """Print lines of cells in columns, the first of them as their header."""
+    rows = [[plain(cell) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, line in enumerate(rows):
+        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        console.print(f"  {text}", style="bold" if number == 0 else "", markup=False)
 
 
 def plain(text: str) -> str:

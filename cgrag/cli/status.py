@@ -51,7 +51,7 @@ def document(settings: "Settings") -> dict[str, Any]:
     from pipelines.layout import Layout
     from pipelines.lexical.index import current_generation
     from pipelines.state import asset_states, counts, extraction_counts, graph_counts
-    from pipelines.summaries.stage import stored_counts
+    from pipelines.summaries.stored import stored_counts
 
     spec = recorded_spec(Layout(settings.home))
     found, note = None, ""

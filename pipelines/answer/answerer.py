@@ -8,7 +8,6 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +21,7 @@ from pipelines.answer.opened import Opened
 from pipelines.answer.recipe import LONGEST_QUESTION, Turn, answer_recipe
 from pipelines.answer.said import Unreadable, read
 from pipelines.answer.sources import Source
+from pipelines.dense.encoder import is_installed
 from pipelines.errors import CgragError
 from pipelines.progress import Reporter, no_report
 from pipelines.settings import Settings
@@ -136,8 +136,9 @@ class Answerer:
         if graph is not None:
             from pipelines.answer.local import local_sources, named_entities
 
-            offered = local_sources(graph.graph, self._communities(), text, results)
-            score = 1.0 if named_entities(graph.graph, text) else score
+            named = named_entities(graph.graph, text)
+            offered = local_sources(graph.graph, self._communities(), text, named, results)
+            score = 1.0 if named else score
         update = {"sources": fitted(offered, self._settings.answer.tokens), "evidence": round(score, 4)}
         answer = answer.model_copy(update=update)
         least = self._settings.answer.evidence
@@ -172,7 +173,7 @@ class Answerer:
             raise CgragError(
                 "No community has a summary yet.", "Have them written:  cgrag run --select community_summaries"
             )
-        depend = dependencies_of(rows, *self._opened.dependencies)
+        depend = dependencies_of(rows, self._opened.edges, self._opened.places)
         seconds = {"retrieve": time.perf_counter() - started, "expand": 0.0, "generate": 0.0}
         answer = Answer(question=question, sources=overview_sources([], rows, depend), evidence=1.0, seconds=seconds)
         return Prepared(key, answer, tuple(depend), turns, tuple(rows)) if ask else self._with_notes(answer)
@@ -273,10 +274,9 @@ class Answerer:
         normal = " ".join(unicodedata.normalize("NFKC", question).split())
         models = [part.model_dump(mode="json") for part in (settings.lexical, settings.embed)]
         answer = settings.answer.model_dump(mode="json", exclude={"prompt"})
-        has_encoder = find_spec("sentence_transformers") is not None
         served = () if self._recipe.revision else settings.llm_urls  # a name alone is not the same model everywhere
         asked = (normal, turns, self._recipe.key, served, self._k, self._mode)
-        return digest(*asked, models, answer, has_encoder, self._opened.generation)
+        return digest(*asked, models, answer, is_installed(), self._opened.generation)
 
     def _with_notes(self, answer: Answer) -> Answer:
         """What the user should know about an answer: sources that are gone, a question that was cut."""

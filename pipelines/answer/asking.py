@@ -32,12 +32,12 @@ class Asking:
     def __init__(self, settings: Settings, recipe: AnswerRecipe, report: Reporter) -> None:
         self._settings, self._recipe, self._report = settings, recipe, report
         self._leases = ExitStack()
-        self._urls: Sequence[str] = settings.llm_urls
+        self._urls: Sequence[str] = ()
 
     def close(self) -> None:
         """Let go of the server."""
         self._leases.close()
-        self._urls = self._settings.llm_urls
+        self._urls = ()
 
     def ask_all(
         self,
@@ -81,11 +81,10 @@ class Asking:
 
     def _connect(self) -> "ModelClient":
         from pipelines.extract.client import client_of
-        from pipelines.serve.lease import lease
+        from pipelines.serve.lease import endpoints
 
-        if not self._urls:
-            leased = lease(self._settings, self._recipe.model, self._recipe.revision, self._report)
-            self._urls = [self._leases.enter_context(leased)]
+        recipe = self._recipe
+        self._urls = self._urls or endpoints(self._settings, recipe.model, recipe.revision, self._leases, self._report)
         return client_of(self._settings, self._urls)
 
 

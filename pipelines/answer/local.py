@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.answer.names import identifiers
-from pipelines.answer.sources import Source
+from pipelines.answer.sources import Source, first_place, sources_of
+from pipelines.graph.names import shown_id
 from pipelines.graph.traversal import Edge, Entity, Traversal
 from pipelines.lexical.tokens import query_terms, terms, words
 from pipelines.retrieve.search import Result
@@ -37,20 +38,19 @@ def named_entities(graph: Traversal[Any, Any], question: str) -> list[Entity]:
     return list(found.values())
 
 
-def entities_of(graph: Traversal[Any, Any], question: str, results: Sequence[Result]) -> list[Entity]:
-    """Return what a question is about: the entities that it names, then those of the best hits."""
-    found = {entity.id: entity for entity in named_entities(graph, question)}
-    for result in results[:_HITS]:
-        found |= {entity.id: entity for entity in graph.find(f"{result.path}::{result.part.name}")[:1]}
-    return list(found.values())
-
-
 def local_sources(
-    graph: Traversal[Any, Any], communities: "Communities | None", question: str, results: Sequence[Result]
+    graph: Traversal[Any, Any],
+    communities: "Communities | None",
+    question: str,
+    named: Sequence[Entity],
+    results: Sequence[Result],
 ) -> list[Source]:
-    """Return edges, then summaries, then chunks, numbered: edges whose ends the question names come first."""
-    about = entities_of(graph, question, results)
-    ids = [entity.id for entity in about]
+    """Return edges, then summaries, then chunks, numbered: edges whose ends the question names come first.
+
+    They are those around what the question names, and around the definitions or sections of the best results.
+    """
+    hits = [f"{result.path}::{result.part.name}" for result in results[:_HITS]]
+    ids = list(dict.fromkeys([*(entity.id for entity in named), *hits]))
     edges = _ranked(graph.edges(ids), question)[:_EDGES]
     found = [_of_edge(edge, places) for edge, places in zip(edges, graph.evidence(edges), strict=True)]
     if communities is not None:
@@ -60,10 +60,7 @@ def local_sources(
             for row in list(around.values())[:_COMMUNITIES]
             if row.cited
         ]
-    chunks = [
-        Source(0, r.path, r.start_line, r.end_line, r.part.name, r.start, r.end, r.text) for r in results
-    ]  # fmt: skip
-    return [source.numbered(n) for n, source in enumerate((*found, *chunks), 1)]
+    return [source.numbered(n) for n, source in enumerate((*found, *sources_of(results)), 1)]
 
 
 def _phrases(question: str) -> list[str]:
@@ -80,14 +77,14 @@ def _ranked(edges: Sequence[Edge], question: str) -> list[Edge]:
     asked = set(query_terms(question))
 
     def shared(edge: Edge) -> int:
-        text = f"{edge.source.rpartition('::')[2]} {edge.relation} {edge.target.rpartition('::')[2]}"
+        text = f"{shown_id(edge.source)} {edge.relation} {shown_id(edge.target)}"
         return len(asked.intersection(term for word in words(text) for term in terms(word)))
 
     return sorted(edges, key=lambda edge: (-shared(edge), -math.log1p(edge.weight), edge.source, edge.target))
 
 
 def _of_edge(edge: Edge, places: Sequence[dict[str, Any]]) -> Source:
-    path, line = (places[0]["path"], places[0]["start_line"]) if places else (edge.source.partition("::")[0], 1)
-    source, target = (end.rpartition("::")[2] for end in (edge.source, edge.target))
+    path, line = first_place(edge, places)
+    source, target = shown_id(edge.source), shown_id(edge.target)
     told = f"{source} {edge.relation.replace('_', ' ').lower()} {target}"
     return Source(0, path, line, line, f"{source} {edge.relation} {target}", text=told)

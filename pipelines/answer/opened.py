@@ -36,7 +36,7 @@ class Opened:
         generation = generation_of(self.settings, self._with_communities)
         if generation != self.generation:
             self.generation = generation
-            for opened in ("index", "ranker", "graph", "communities", "dependencies"):
+            for opened in ("index", "ranker", "graph", "communities", "places"):
                 self.__dict__.pop(opened, None)
 
     @cached_property
@@ -67,15 +67,19 @@ class Opened:
         return load_communities(self.settings)
 
     @cached_property
-    def dependencies(self) -> tuple[list[tuple[str, str, str]], dict[str, tuple[str, int]]]:
-        """Edges (source, relation, target), and {entity: (path, line)}."""
+    def places(self) -> dict[str, tuple[str, int]]:
+        """{entity: (path, line)} of those that have a place."""
         from pipelines.stored import stored_table
 
-        edges, entities = (stored_table(self.layout, name) for name in ("edges", "entities"))
-        columns = [edges[name].to_pylist() for name in ("source", "relation", "target")]
-        ids, paths, lines = (entities[name].to_pylist() for name in ("id", "path", "start_line"))
-        places = {id: (path, line) for id, path, line in zip(ids, paths, lines, strict=True) if path}
-        return list(zip(*columns, strict=True)), places
+        entities = stored_table(self.layout, "entities").select(["id", "path", "start_line"]).to_pylist()
+        return {row["id"]: (row["path"], row["start_line"]) for row in entities if row["path"]}
+
+    @property
+    def edges(self) -> list[tuple[str, str, str, int]]:
+        """Source, relation, target and weight of all that searches follow."""
+        from pipelines.graph.look_up import followed_edges
+
+        return followed_edges(self.settings)
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:

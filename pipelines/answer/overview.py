@@ -6,13 +6,14 @@ each other. The number of calls is bounded, whatever the size of the corpus (see
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.answer.sources import BYTES_PER_TOKEN, Source
 from pipelines.extract.recipe import Request
+from pipelines.graph.names import shown_id
 from pipelines.lexical.tokens import query_terms, terms, words
 from pipelines.tables import digest
 
@@ -128,30 +129,27 @@ def overview_sources(
 
 
 def dependencies_of(
-    rows: "Sequence[Community]", edges: Iterable[tuple[str, str, str]], place_of: "dict[str, tuple[str, int]]"
+    rows: "Sequence[Community]", edges: Iterable[tuple[str, str, str, int]], place_of: Mapping[str, tuple[str, int]]
 ) -> list[Source]:
     """Return how some communities depend on each other: the pairs that most edges lead from the one to the other.
 
-    `edges` are (source, relation, target) of the graph, `place_of` {entity: (path, line)}.
+    `edges` are (source, relation, target, weight), `place_of` {entity: (path, line)}. The example of a pair is its
+    heaviest edge.
     """
     inside = {member: row for row in rows for member in row.members}
-    crossing: Counter[tuple[str, str]] = Counter()
-    example: dict[tuple[str, str], tuple[str, str, str]] = {}
-    for source, relation, target in edges:
-        one, other = inside.get(source), inside.get(target)
-        if one and other and one.id != other.id and relation != "DEFINED_IN":
-            crossing[one.id, other.id] += 1
-            example.setdefault((one.id, other.id), (source, relation, target))
+    crossing: dict[tuple[str, str], list[tuple[str, str, str, int]]] = defaultdict(list)
+    for edge in edges:
+        one, other = inside.get(edge[0]), inside.get(edge[2])
+        if one and other and one.id != other.id and edge[1] != "DEFINED_IN":
+            crossing[one.id, other.id].append(edge)
     names = {row.id: row.name for row in rows}
-    most = sorted(crossing, key=lambda pair: (-crossing[pair], pair))[:_DEPENDENCIES]
     found = []
-    for pair in most:
-        source, relation, target = example[pair]
+    for pair in sorted(crossing, key=lambda pair: (-len(crossing[pair]), pair))[:_DEPENDENCIES]:
+        source, relation, target, _ = min(crossing[pair], key=lambda edge: (-edge[3], edge))
         path, line = place_of.get(source, (source.partition("::")[0], 1))
-        ends = (end.rpartition("::")[2] for end in (source, target))
         told = (
-            f"{names[pair[0]]} depends on {names[pair[1]]} by {crossing[pair]:,} edges, such as "
-            f"{f' {relation} '.join(ends)}."
+            f"{names[pair[0]]} depends on {names[pair[1]]} by {len(crossing[pair]):,} edges, such as "
+            f"{shown_id(source)} {relation} {shown_id(target)}."
         )
         found.append(Source(0, path, line, line, f"{names[pair[0]]} → {names[pair[1]]}", text=told))
     return found

@@ -12,7 +12,8 @@ from pipelines.answer.sources import BYTES_PER_TOKEN, Source
 from pipelines.errors import CgragError
 from pipelines.extract.grammar import exactly
 from pipelines.extract.recipe import Request
-from pipelines.serve.models import default_model, revision_of
+from pipelines.extract.template import check_template, read_template
+from pipelines.serve.models import model_asked
 from pipelines.settings import Settings
 from pipelines.tables import digest
 
@@ -97,10 +98,7 @@ def answer_recipe(settings: Settings) -> AnswerRecipe:
     Raises:
         CgragError: the prompt cannot be used.
     """
-    extract = settings.extract
-    model = extract.model or default_model()
-    revision = extract.revision or ("" if settings.llm_urls else revision_of(model))
-    return AnswerRecipe(model, revision, load_prompt(settings.answer.prompt))
+    return AnswerRecipe(*model_asked(settings), load_prompt(settings.answer.prompt))
 
 
 def load_prompt(path: Path | None = None) -> str:
@@ -111,20 +109,12 @@ def load_prompt(path: Path | None = None) -> str:
     """
     file = path or PROMPT
     remedy = f"Mend it, or unset CGRAG_ANSWER__PROMPT; {PROMPT.name} of pipelines/answer shows the form."
-    try:
-        prompt = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CgragError(f"The prompt {file} cannot be read: {error}.", remedy) from error
-    template = Template(prompt)
-    if not template.is_valid():
-        raise CgragError(f"The prompt {file} has a lone $; a dollar sign is written $$.", remedy)
-    used = template.get_identifiers()
+    prompt = read_template(file, remedy)
+    used = Template(prompt).get_identifiers()
     for name in _PLACEHOLDERS:
         if name not in used or prompt.count(f"${name}") != 1:
             raise CgragError(f"The prompt {file} needs the placeholder ${name} once.", remedy)
-    unknown = [name for name in used if name not in _PLACEHOLDERS]
-    if unknown:
-        raise CgragError(f"The prompt {file} has the placeholder ${unknown[0]}, which is not known.", remedy)
+    check_template(file, prompt, _PLACEHOLDERS, remedy)
     if prompt.index("$question") < prompt.index("$sources"):
         raise CgragError(f"In the prompt {file} $question stands before $sources.", remedy)
     return prompt

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.chunking.lines import Lines
 
 if TYPE_CHECKING:
+    from pipelines.graph.traversal import Edge
     from pipelines.retrieve.search import Result
 
 BYTES_PER_TOKEN = 3
@@ -50,6 +51,11 @@ class Source:
         row = asdict(self)
         del row["text"]
         return row if self.end else {key: value for key, value in row.items() if key not in ("start", "end")}
+
+
+def first_place(edge: "Edge", places: Sequence[dict[str, Any]]) -> tuple[str, int]:
+    """Return path and line of the first place of an edge; where none is known, the beginning of its source's file."""
+    return (places[0]["path"], places[0]["start_line"]) if places else (edge.source.partition("::")[0], 1)
 
 
 def sources_of(results: "Sequence[Result]") -> list[Source]:

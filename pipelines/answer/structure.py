@@ -6,7 +6,8 @@ from typing import Any
 
 from pipelines.answer.plain import is_plain
 from pipelines.answer.relations import asked_relation
-from pipelines.answer.sources import Source
+from pipelines.answer.sources import Source, first_place
+from pipelines.graph.names import shown_id
 from pipelines.graph.tables import RELATIONS
 from pipelines.graph.traversal import Direction, Edge, Entity, Traversal
 from pipelines.retrieve.graph_search import GraphSearch
@@ -103,7 +104,7 @@ def from_taxonomy(graph: GraphSearch, question: str, types: Collection[str]) -> 
     if not edges:
         return Exact(f"Not known: no edge “{verb}” of `{asked.name}` is in the graph.", False, [], [])
     sources, rows = _of_edges(graph.graph, edges, asked.direction)
-    ends = ", ".join(f"`{_shown(source.name)}` [{source.n}]" for source in sources)
+    ends = ", ".join(f"`{shown_id(source.name)}` [{source.n}]" for source in sources)
     told = f"{ends} {verb} `{asked.name}`." if asked.direction == "in" else f"`{asked.name}` {verb} {ends}."
     return Exact(told, True, sources, rows)
 
@@ -116,7 +117,7 @@ def _of_edges(
     sources = []
     for n, (edge, found) in enumerate(zip(edges, places, strict=True), 1):
         end = edge.source if direction == "in" else edge.target
-        path, line = (found[0]["path"], found[0]["start_line"]) if found else (end.partition("::")[0], 1)
+        path, line = first_place(edge, found)
         sources.append(Source(n, path, line, line, end, cited=True))
     return sources, list(zip(edges, places, strict=True))
 
@@ -144,17 +145,12 @@ def _told(route: Route, places: Sequence[str], sources: Sequence[Source]) -> str
     name, says = ".".join(route.names), _SAYS[route.relation] + (", by way of another," if route.indirect else "")
     subject = f"The module of `{name}`" if route.relation == "imports" and "/" not in name else f"`{name}`"
     where = places[0] if len(places) == 1 else f"{len(places)} definitions"
-    shown = [f"`{source.name.rpartition('::')[2]}` [{source.n}]" for source in sources[:_NAMED]]
+    shown = [f"`{shown_id(source.name)}` [{source.n}]" for source in sources[:_NAMED]]
     more = len(sources) - len(shown)
     files = len({source.path for source in sources})
     size = f"{len(sources)} in {files} file{'s' * (files != 1)}"
     rest = f" and {more} more" if more else ""
     return f"{subject} ({where}) {says} {', '.join(shown)}{rest}: {size}."
-
-
-def _shown(id: str) -> str:
-    """The name of an entity, by its id."""
-    return id.rpartition("::")[2].removeprefix("name:")
 
 
 def _outermost(id: str) -> str:

@@ -75,18 +75,10 @@ def together(text: str, said: Said, names: Sequence[str], taxonomy: Taxonomy, is
         places = sorted((found[0], name) for name in names if (found := find_name(sentence, name)))
         for (_, one), (_, other) in combinations(places, 2):
             source, target = key(one), key(other)
-            relation = _allowed(said.names.get(source, ""), said.names.get(target, ""), taxonomy)
+            relation = taxonomy.reference(said.names.get(source, ""), said.names.get(target, ""))
             if relation and source not in target and target not in source:
                 edges.add((source, relation, target))
     return Said(said.names, frozenset(edges))
-
-
-def _allowed(head: str, tail: str, taxonomy: Taxonomy) -> str:
-    for name in ("REFERENCES", "RELATES_TO"):
-        relation = taxonomy.relation(name)
-        if relation and relation.allows(head, tail):
-            return name
-    return ""
 
 
 def at_random(seed: str, names: Mapping[str, str], wanted: int, taxonomy: Taxonomy) -> Said:

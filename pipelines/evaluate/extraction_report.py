@@ -14,6 +14,7 @@ from pipelines.evaluate.annotations import FOLDER, Annotated, Split, agreement, 
 from pipelines.evaluate.code_truth import code_chunks
 from pipelines.evaluate.extraction_baselines import at_random, by_rules, together
 from pipelines.evaluate.extraction_scores import Said, Scores, key, score, truth_of
+from pipelines.evaluate.extraction_stored import report_file, report_inputs
 from pipelines.extract.answer import Answer
 from pipelines.extract.ask import Asked, ask_about
 from pipelines.extract.client import ModelClient
@@ -29,10 +30,8 @@ from pipelines.rules import VERSION as RULES_VERSION
 from pipelines.rules.stored import stored_rules
 from pipelines.rules.surface import read_surface
 from pipelines.settings import Settings
-from pipelines.tables import digest, read_record, read_table, write_json
+from pipelines.tables import read_table, write_json
 
-VERSION = 1
-"""Raise it when the same answers give another report."""
 RULES = {"links": "link", "rules": "rule", "co-occurrence": "cooccurrence"}
 """The recipes that are compared with, and the origin of each."""
 
@@ -220,30 +219,11 @@ def _row(scores: Scores) -> dict[str, Any]:
     return {name: shown(value) for name, value in vars(scores).items()}
 
 
-def report_inputs(settings: Settings, chunks: Mapping[str, str]) -> dict[str, Any]:
-    """What a report is made of, beside the answers of the ledger; `chunks` are the fingerprints of the partitions.
-
-    Raises:
-        CgragError: the active recipe cannot be read.
-    """
-    return {
-        "chunks": digest(dict(chunks)),
-        "annotations": fingerprint("test"),
-        "recipe": active_recipe(settings).id,
-        "version": [VERSION, RULES_VERSION],
-    }
-
-
 def store_report(settings: Settings, found: ExtractionReport) -> Path:
     """Write reports/extraction.json and return its path."""
     layout = Layout(settings.home)
-    file = layout.reports / "extraction.json"
+    file = report_file(layout)
     plan = load_plan(layout)
     chunks = {key: print for key in plan if (print := stored_fingerprint(layout, key))}
     write_json(file, document(found) | {"inputs": report_inputs(settings, chunks)})
     return file
-
-
-def stored_extraction_report(layout: Layout) -> dict[str, Any] | None:
-    """Return what `store_report` wrote, None where there is none."""
-    return read_record(layout.reports / "extraction.json")

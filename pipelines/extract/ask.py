@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.extract.answer import Answer, InvalidAnswer
-from pipelines.extract.client import ModelClient, client_of
+from pipelines.extract.client import ModelClient, connect
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import Item, Work
 from pipelines.extract.recipe import Recipe, store_recipe
@@ -15,9 +15,7 @@ from pipelines.extract.run import Extraction
 from pipelines.extract.stats import rate_of
 from pipelines.layout import Layout
 from pipelines.progress import Reporter, no_report
-from pipelines.serve.lease import lease
 from pipelines.settings import Settings
-from pipelines.summaries.recipe import SummaryRecipe
 
 _WORK = "annotated"
 
@@ -35,14 +33,6 @@ class Asked:
     rate: float = 0.0
     """Chunks a second of the recipe's last answers, 0 where there are too few to tell."""
     completion_tokens: int = 0
-
-
-def connect(
-    settings: Settings, recipe: Recipe | SummaryRecipe, leases: ExitStack, report: Reporter = no_report
-) -> ModelClient:
-    """Return a client of the endpoints that are set, else of a server on this machine, leased until the stack ends."""
-    urls = settings.llm_urls or [leases.enter_context(lease(settings, recipe.model, recipe.revision, report))]
-    return client_of(settings, urls)
 
 
 def ask_about(

@@ -5,6 +5,7 @@ import email.utils
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -16,6 +17,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pipelines.errors import CgragError
 from pipelines.extract.recipe import CHARACTERS_PER_TOKEN, Request
+from pipelines.progress import Reporter, no_report
+from pipelines.serve.lease import endpoints
 from pipelines.settings import Settings
 
 _MOST_TOKENS = 2**31
@@ -33,6 +36,9 @@ class Asked(Protocol):
 
     @property
     def model(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
 
     @property
     def system(self) -> str: ...
@@ -340,6 +346,11 @@ def client_of(settings: Settings, urls: Sequence[str]) -> ModelClient:
         retries=extract.retries,
         backoff=extract.backoff,
     )
+
+
+def connect(settings: Settings, recipe: Asked, leases: ExitStack, report: Reporter = no_report) -> ModelClient:
+    """Return a client of the endpoints that are set, else of a server on this machine, leased until the stack ends."""
+    return client_of(settings, endpoints(settings, recipe.model, recipe.revision, leases, report))
 
 
 def _read(sent: Reply) -> Reply:

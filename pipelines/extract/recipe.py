@@ -20,8 +20,9 @@ from pipelines.extract.names import VERSION as NAMES_VERSION
 from pipelines.extract.names import ranked_names
 from pipelines.extract.slots import MOST_NAMES, MOST_PAIRS, candidate_pairs, in_slots, longest_slots, slots_grammar
 from pipelines.extract.taxonomy import Example, Taxonomy, load_taxonomy
+from pipelines.extract.template import check_template, read_template
 from pipelines.layout import Layout, file_name
-from pipelines.serve.models import default_model, revision_of
+from pipelines.serve.models import model_asked
 from pipelines.settings import Settings
 from pipelines.tables import digest, read_json, write_json
 
@@ -222,10 +223,10 @@ def recipe_of(settings: Settings) -> Recipe:
     taxonomy = load_taxonomy(extract.taxonomy)
     if taxonomy.example:
         _check_example(taxonomy.example, taxonomy, extract.taxonomy)
-    model = extract.model or default_model()
+    model, revision = model_asked(settings)
     return Recipe(
         model=model,
-        revision=extract.revision or ("" if settings.llm_urls else revision_of(model)),
+        revision=revision,
         prompt=load_prompt(extract.prompt or (SLOTS_PROMPT if extract.format == "slots" else None)),
         taxonomy=taxonomy,
         max_tokens=extract.max_tokens,
@@ -241,20 +242,12 @@ def load_prompt(path: Path | None = None) -> str:
     """
     file = path or PROMPT
     remedy = f"Mend it, or unset CGRAG_EXTRACT__PROMPT; {PROMPT.name} of pipelines/extract shows the form."
-    try:
-        prompt = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CgragError(f"The prompt {file} cannot be read: {error}.", remedy) from error
-    template = Template(prompt)
-    used = template.get_identifiers()
+    prompt = read_template(file, remedy)
+    used = Template(prompt).get_identifiers()
     for name in _PLACEHOLDERS:
         if f"${name}" not in prompt or name not in used:
             raise CgragError(f"The prompt {file} lacks the placeholder ${name}.", remedy)
-    unknown = [name for name in used if name not in (*_PLACEHOLDERS, *_OPTIONAL)]
-    if unknown:
-        raise CgragError(f"The prompt {file} has the placeholder ${unknown[0]}, which is not known.", remedy)
-    if not template.is_valid():
-        raise CgragError(f"The prompt {file} has a lone $; a dollar sign is written $$.", remedy)
+    check_template(file, prompt, (*_PLACEHOLDERS, *_OPTIONAL), remedy)
     after = prompt.partition("$chunk")[2]
     late = [name for name in (*_PLACEHOLDERS, *_OPTIONAL) if name in Template(after).get_identifiers()]
     if late:

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from pipelines.corpus.scan import Plan
 from pipelines.errors import CgragError
-from pipelines.extract.ask import connect
-from pipelines.extract.client import ModelClient
+from pipelines.extract.client import ModelClient, connect
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.overview import PartitionOverview, overview, totals
 from pipelines.extract.partition import PartitionResult, Work, build_partition, work_of

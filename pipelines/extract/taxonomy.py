@@ -75,6 +75,14 @@ class Taxonomy(BaseModel):
         """The relation of this name, if there is one."""
         return next((relation for relation in self.relations if relation.name == name), None)
 
+    def reference(self, head: str, tail: str) -> str:
+        """REFERENCES where entities of these types may have it, else RELATES_TO, else ""."""
+        for name in ("REFERENCES", "RELATES_TO"):
+            relation = self.relation(name)
+            if relation and relation.allows(head, tail):
+                return name
+        return ""
+
     @model_validator(mode="after")
     def _is_consistent(self) -> "Taxonomy":
         if not self.types:

@@ -18,6 +18,17 @@ def admitted_origins(settings: Settings) -> tuple[str, ...]:
     return admitted(graph_record(Layout(settings.home)))
 
 
+def followed_edges(settings: Settings) -> list[tuple[str, str, str, int]]:
+    """Return (source, relation, target, weight) of all edges that searches and answers follow, in no order.
+
+    Raises:
+        CgragError: there is no graph.
+    """
+    with open_current(Layout(settings.home)) as graph:
+        query = "SELECT source, relation, target, weight FROM edges WHERE list_has_any(origins, $1)"
+        return graph.execute(query, [list(admitted_origins(settings))]).fetchall()
+
+
 def open_graph(
     settings: Settings, origins: Iterable[str] | None = None, store: Store = "duckdb"
 ) -> Traversal[Any, Any]:

@@ -33,5 +33,14 @@ def name_id(name: str) -> str:
     return "name:" + unicodedata.normalize("NFKC", _folded(name))
 
 
+def shown_id(id: str) -> str:
+    """An entity as a sentence names it, by its id: a symbol's qualified name, a bare name, a path.
+
+    >>> shown_id("vllm/lora/request.py::LoRARequest"), shown_id("name:paged attention"), shown_id("docs/lora.md")
+    ('LoRARequest', 'paged attention', 'docs/lora.md')
+    """
+    return id.rpartition("::")[2].removeprefix("name:")
+
+
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name).strip().casefold()

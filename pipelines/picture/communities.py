@@ -5,9 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipelines.graph.look_up import admitted_origins
-from pipelines.graph.store import open_current
-from pipelines.layout import Layout
+from pipelines.graph.look_up import followed_edges
 from pipelines.picture.page import Line, Node, View, write_page
 from pipelines.settings import Settings
 
@@ -51,11 +49,7 @@ def write_overview(settings: Settings, groups: Iterable[Group], path: Path) -> l
     Raises:
         CgragError: there is no graph, or the file cannot be written.
     """
-    layout = Layout(settings.home)
-    with open_current(layout) as graph:
-        query = "SELECT source, target, weight FROM edges WHERE list_has_any(origins, $1)"
-        edges = graph.execute(query, [list(admitted_origins(settings))]).fetchall()
-    views = overview(groups, edges)
+    views = overview(groups, ((source, target, weight) for source, _, target, weight in followed_edges(settings)))
     write_page(path, "Communities", views)
     return views
 

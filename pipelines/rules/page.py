@@ -142,7 +142,7 @@ def read_page(
         found.mentions += kept
         for mention in kept:
             source = around(mention.start)
-            relation = _relation(CONCEPT, mention.type, taxonomy)
+            relation = taxonomy.reference(CONCEPT, mention.type)
             if relation and mention.binding != "label" and not is_own(mention):
                 found.references.append((source, relation, mention))
         found.together += _together(page.text, kept, taxonomy)
@@ -209,7 +209,7 @@ def _together(text: str, mentions: Sequence[Mention], taxonomy: Taxonomy) -> Ite
         names = [text[mention.start : mention.end].lower() for mention in (one, other)]
         if names[0] in names[1] or names[1] in names[0] or _are_siblings(text, one, other, mentions):
             continue
-        relation = _relation(one.type, other.type, taxonomy)
+        relation = taxonomy.reference(one.type, other.type)
         if relation:
             yield one, relation, other
 
@@ -222,12 +222,3 @@ def _are_siblings(text: str, one: Mention, other: Mention, mentions: Sequence[Me
             between = between.replace(text[mention.start : mention.end], " ")
     words = "".join(" " if character in _SEPARATORS else character for character in between).split()
     return all(word in ("and", "or") for word in words)
-
-
-def _relation(head: str, tail: str, taxonomy: Taxonomy) -> str:
-    """REFERENCES where the taxonomy has it for these types, else RELATES_TO, else ""."""
-    for name in ("REFERENCES", "RELATES_TO"):
-        relation = taxonomy.relation(name)
-        if relation and relation.allows(head, tail):
-            return name
-    return ""

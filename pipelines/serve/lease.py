@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,6 +83,17 @@ def lease(settings: Settings, model: str, revision: str = "", report: Reporter =
             if server is None:
                 server = _start(settings, model, revision, report)
         yield server.url
+
+
+def endpoints(
+    settings: Settings, model: str, revision: str, leases: ExitStack, report: Reporter = no_report
+) -> Sequence[str]:
+    """Return the addresses that are set, else that of a local server of a model, leased until the stack ends.
+
+    Raises:
+        CgragError: as `lease`.
+    """
+    return settings.llm_urls or [leases.enter_context(lease(settings, model, revision, report))]
 
 
 def running(settings: Settings) -> Server | None:

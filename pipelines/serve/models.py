@@ -39,6 +39,13 @@ def default_model() -> str:
     return GPU_MODEL if has_gpu() else CPU_MODEL
 
 
+def model_asked(settings: Settings) -> tuple[str, str]:
+    """Return the model that the settings ask, and which version of its files; that of an endpoint's is a setting."""
+    extract = settings.extract
+    model = extract.model or default_model()
+    return model, extract.revision or ("" if settings.llm_urls else revision_of(model))
+
+
 def revision_of(model: str) -> str:
     """Return which version of a model's files is served here; "" of a hub's model, whose revision is a setting."""
     if model in _WHEELS:

@@ -9,7 +9,7 @@ from pipelines.extract.answer import InvalidAnswer
 from pipelines.extract.grammar import exactly
 from pipelines.extract.recipe import Request
 from pipelines.layout import file_name
-from pipelines.serve.models import default_model, revision_of
+from pipelines.serve.models import model_asked
 from pipelines.settings import Settings
 from pipelines.summaries.said import Said, grammar_of, longest, names_in, read
 from pipelines.tables import digest
@@ -79,6 +79,4 @@ class SummaryRecipe:
 
 def summary_recipe(settings: Settings) -> SummaryRecipe:
     """Return how the settings ask for summaries: the model is that of extraction."""
-    model = settings.extract.model or default_model()
-    revision = settings.extract.revision or ("" if settings.llm_urls else revision_of(model))
-    return SummaryRecipe(model, revision, PROMPT.read_text(encoding="utf-8").rstrip("\n"))
+    return SummaryRecipe(*model_asked(settings), PROMPT.read_text(encoding="utf-8").rstrip("\n"))

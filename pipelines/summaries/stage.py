@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipelines.communities.stage import current_tables
-from pipelines.errors import CgragError
-from pipelines.extract.ask import connect
-from pipelines.extract.client import ModelClient
+from pipelines.extract.client import ModelClient, connect
 from pipelines.extract.ledger import Ledger
 from pipelines.extract.partition import Work
 from pipelines.extract.run import Extraction
@@ -18,14 +16,11 @@ from pipelines.layout import Layout
 from pipelines.progress import Reporter, no_report
 from pipelines.settings import Settings
 from pipelines.summaries.known import Known
-from pipelines.summaries.recipe import SummaryRecipe, summary_recipe
+from pipelines.summaries.recipe import summary_recipe
+from pipelines.summaries.stored import summaries_inputs
 from pipelines.summaries.tables import SUMMARIES, summaries_file
 from pipelines.summaries.task import make_tasks
-from pipelines.tables import digest, read_manifest, read_table, write_json, write_table
-
-VERSION = 1
-"""Raise it when the same answers give another table."""
-REMEDY = "cgrag run --select community_summaries"
+from pipelines.tables import digest, write_json, write_table
 
 
 @dataclass(frozen=True)
@@ -54,23 +49,6 @@ class SummariesResult:
     @property
     def statuses(self) -> dict[str, int]:
         return dict(sorted(Counter(row["status"] for row in self.rows).items()))
-
-
-def summaries_inputs(settings: Settings, communities: str) -> dict[str, Any]:
-    """What a table of summaries is built from, beside the answers; `communities` is the hash of their rows."""
-    return {
-        "communities": communities,
-        "recipe": summary_recipe(settings).id,
-        "settings": settings.summaries.model_dump(),
-        "version": VERSION,
-    }
-
-
-def stored_answers(settings: Settings, recipe: SummaryRecipe) -> int:
-    """Return how many requests of a recipe have an answer; what the table of an older number lacks is in the ledger."""
-    with Ledger(Layout(settings.home), recipe.id, settings.extract) as ledger:
-        ledger.refresh()
-        return ledger.answered
 
 
 def plan_summaries(settings: Settings) -> SummaryPlan:
@@ -147,22 +125,3 @@ def make_summaries(
         sum(row["completion_tokens"] for row in tokens),
         notes,
     )
-
-
-def stored_counts(settings: Settings) -> dict[str, int]:
-    """Return how many communities are to be summarised, and how many are, failed or wait; zeros where no table is."""
-    import pyarrow.parquet as pq
-
-    file = summaries_file(Layout(settings.home))
-    statuses = pq.read_table(file, columns=["status"])["status"].to_pylist() if read_manifest(file) else []
-    return {"communities": len(statuses), **{name: statuses.count(name) for name in ("ok", "failed", "pending")}}
-
-
-def summaries_problem(settings: Settings) -> CgragError | None:
-    """Return the error that tells which communities have no summary because their requests failed, if there are any."""
-    rows = read_table(summaries_file(Layout(settings.home)), SUMMARIES, f"Build it:  {REMEDY}").to_pylist()
-    failed = [row for row in rows if row["status"] == "failed"]
-    if not failed:
-        return None
-    told = "; ".join(f"{row['community'][:8]} ({row['problem']}: {row['detail'][:80]})" for row in failed[:5])
-    return CgragError(f"{len(failed)} of {len(rows)} communities have no summary: {told}", f"Ask again:  {REMEDY}")

@@ -7,11 +7,11 @@ import pytest
 
 from pipelines.answer.answerer import Answerer
 from pipelines.answer.local import local_sources, named_entities
-from pipelines.answer.overview import MOST_MAPS, batches, chosen, overview_sources, points_of
+from pipelines.answer.overview import MOST_MAPS, batches, chosen, dependencies_of, overview_sources, points_of
 from pipelines.communities.stage import make_communities
 from pipelines.communities.stored import Communities, Community, load_communities
 from pipelines.errors import CgragError
-from pipelines.graph.look_up import open_graph
+from pipelines.graph.look_up import followed_edges, open_graph
 from pipelines.summaries.stage import make_summaries
 from tests.extraction import Extracted
 from tests.fake_model import POINT, SAID, FakeModel
@@ -61,7 +61,7 @@ def test_what_a_question_names_is_found_by_name_and_key_but_no_common_word(asked
     found = {entity.id for entity in named_entities(graph, "How does `Till.check` of a keeper treat the thing?")}
     assert "shop/till.py::Till.check" in found
     assert "shop/base.py::Keeper" in found
-    assert local_sources(graph, None, "of the and", []) == []
+    assert local_sources(graph, None, "of the and", [], []) == []
 
 
 def test_global_maps_summaries_to_points_and_cites_places(summarised, fake):
@@ -139,6 +139,22 @@ def test_points_are_read_as_far_as_they_are_points():
     assert [(source.n, source.path, source.start_line) for source in sources] == [(1, "1.py", 2), (2, "2.py", 3)]
 
 
+def test_dependencies_are_counted_by_direction_with_the_heaviest_edge_as_their_example():
+    edges = [
+        ("m1", "CALLS", "m2", 1),
+        ("m1", "IMPORTS", "m2", 3),
+        ("m2", "CALLS", "m1", 1),
+        ("m1", "DEFINED_IN", "m2", 9),
+        ("m1", "CALLS", "elsewhere", 9),
+    ]
+    found = dependencies_of([community(1), community(2)], edges, {"m1": ("one.py", 7)})
+    assert [source.text for source in found] == [
+        "name1 depends on name2 by 2 edges, such as m1 IMPORTS m2.",
+        "name2 depends on name1 by 1 edges, such as m2 CALLS m1.",
+    ]
+    assert [(source.path, source.start_line) for source in found] == [("one.py", 7), ("m2", 1)]
+
+
 GEOGRAPHY = """
 version = "1"
 types = [{ name = "City", definition = "a city" }, { name = "River", definition = "a river" }]
@@ -197,9 +213,11 @@ def test_other_questions_are_not_the_taxonomys(rivers, question):
 
 
 def test_edges_that_are_not_admitted_answer_nothing(rivers):
+    assert "flows_through" in {relation for _, relation, *_ in followed_edges(rivers.home.settings)}
     rivers.options.pop("admit")
     rivers.change()
     rivers.home.build_graph()
+    assert "flows_through" not in {relation for _, relation, *_ in followed_edges(rivers.home.settings)}
     with Answerer(rivers.home.settings, mode="local") as answerer:
         assert answerer.answer("What flows through Paris?", ask=False).by == "nobody"
 

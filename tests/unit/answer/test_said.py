@@ -1,12 +1,11 @@
 """What a model may say: the grammar against an independent reader of it, and what is read of an answer."""
 
-from functools import cache
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.answer.said import NOT_IN_SOURCES, Said, Unreadable, grammar_of, read
+from tests.grammars import lets_through
 
 words = st.text(
     st.characters(blacklist_characters="[]\n ", blacklist_categories=("Cs", "Cc", "Z")), min_size=1, max_size=12
@@ -15,18 +14,8 @@ sentences = st.lists(words, min_size=2, max_size=12).map(lambda found: f"It {' '
 SOURCES = 5
 
 
-@cache
-def compiler():
-    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar, which comes with vLLM, is not installed")
-    every = [bytes([value]) for value in range(256)] + [b"<end>"]
-    info = xgrammar.TokenizerInfo(every, xgrammar.VocabType.RAW, stop_token_ids=[256])
-    return xgrammar, xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-
-
 def accepts(text, sources=SOURCES):
-    xgrammar, made = compiler()
-    found = xgrammar.GrammarMatcher(made.compile_grammar(grammar_of(sources)))
-    return found.accept_string(text) and found.accept_token(256)
+    return lets_through(grammar_of(sources), text)
 
 
 @given(st.lists(sentences, min_size=1, max_size=2), st.lists(st.integers(1, SOURCES), min_size=1, max_size=3))

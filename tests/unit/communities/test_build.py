@@ -54,7 +54,7 @@ def members_of(built):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(EDGES, st.integers(2, 6), st.randoms())
 def test_levels_are_nested_and_hold_every_entity_once(found, largest, chance):
     entities, edges = functions(12), between(found)
@@ -78,7 +78,7 @@ def test_levels_are_nested_and_hold_every_entity_once(found, largest, chance):
     assert (again.communities, again.memberships) == (built.communities, built.memberships)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(EDGES)
 def test_weights_are_those_of_the_plain_formula(found):
     edges = between(found)

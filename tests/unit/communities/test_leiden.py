@@ -30,7 +30,7 @@ def planted(groups, size, chance, within=0.4, across=0.01):
     }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(pairs_of, st.randoms())
 def test_communities_are_connected_better_than_none_and_those_of_any_order(pairs, chance):
     label = leiden(COUNT, pairs)

@@ -2,7 +2,6 @@
 
 import json
 import random
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 from pipelines.extract.answer import read_answer, schema_of
 from pipelines.extract.grammar import grammar_of, longest, written
 from pipelines.extract.taxonomy import NodeType, RelationType, Taxonomy, load_taxonomy
+from tests.grammars import lets_through, walked
 
-xgrammar = pytest.importorskip("xgrammar", reason="xgrammar, which comes with vLLM, is not installed")
 TAXONOMY = load_taxonomy()
 GEOGRAPHY = Taxonomy(
     version="1",
@@ -28,7 +27,6 @@ UNEVEN = Taxonomy(
     types=[NodeType(name="Fn", definition="x"), NodeType(name="EnvironmentVariableOfAProcess", definition="x")],
     relations=[RelationType(name="USES", definition="x", heads=["Fn"])],
 )
-BYTES = [bytes([value]) for value in range(256)] + [b"<end>"]
 names = st.lists(
     st.text(st.sampled_from('ab_C.é中🚀"\\ {}|'), min_size=1, max_size=8).filter(lambda name: name.strip() == name),
     min_size=1,
@@ -38,40 +36,13 @@ names = st.lists(
 taxonomies = st.sampled_from([TAXONOMY, GEOGRAPHY, BARE, UNEVEN])
 
 
-@cache
-def compiler():
-    """A tokenizer of single bytes: every answer is spelt in as many tokens as it can be."""
-    info = xgrammar.TokenizerInfo(BYTES, xgrammar.VocabType.RAW, stop_token_ids=[256])
-    return xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-
-
-def matcher(offered, taxonomy, relations=2):
-    return xgrammar.GrammarMatcher(compiler().compile_grammar(grammar_of(offered, taxonomy, relations)))
-
-
 def accepts(offered, taxonomy, answer, relations=2):
-    found = matcher(offered, taxonomy, relations)
-    return found.accept_string(answer) and found.accept_token(256)
+    return lets_through(grammar_of(offered, taxonomy, relations), answer)
 
 
 def spelt(offered, taxonomy, relations, choose):
     """An answer spelt byte by byte, each chosen among those that the grammar allows."""
     return walked(grammar_of(offered, taxonomy, relations), choose)
-
-
-def walked(grammar, choose):
-    """A text that a grammar lets through, byte by byte."""
-    found = xgrammar.GrammarMatcher(compiler().compile_grammar(grammar))
-    mask = xgrammar.allocate_token_bitmask(1, len(BYTES))
-    answer = bytearray()
-    while True:
-        found.fill_next_token_bitmask(mask, 0)
-        bits = [number for number in range(len(BYTES)) if int(mask[0, number // 32]) >> (number % 32) & 1]
-        token = choose(bits, bytes(answer))
-        assert found.accept_token(token)
-        if token == 256:
-            return bytes(answer).decode()
-        answer.append(token)
 
 
 @settings(max_examples=60)

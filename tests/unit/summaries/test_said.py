@@ -1,7 +1,5 @@
 """What a model may say of facts: the grammar against an independent reader of it, and what is read of an answer."""
 
-from functools import cache
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from pipelines.extract.answer import InvalidAnswer
 from pipelines.summaries.recipe import PROMPT
 from pipelines.summaries.said import grammar_of, longest, names_in, read, written
 from pipelines.summaries.triples import shown_name
+from tests.grammars import lets_through
 
 FACTS = ["`A.go` calls `load_b`", "`load_b` calls `C`", "`C` inherits from `D`"]
 TEXT = written(FACTS)
@@ -35,21 +34,11 @@ def answers(draw, names, facts):
     return "\n".join(lines)
 
 
-@cache
-def compiler():
-    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar, which comes with vLLM, is not installed")
-    every = [bytes([value]) for value in range(256)] + [b"<end>"]
-    info = xgrammar.TokenizerInfo(every, xgrammar.VocabType.RAW, stop_token_ids=[256])
-    return xgrammar, xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-
-
 def accepts(text, content):
-    xgrammar, made = compiler()
-    found = xgrammar.GrammarMatcher(made.compile_grammar(grammar_of(text)))
-    return found.accept_string(content) and found.accept_token(256)
+    return lets_through(grammar_of(text), content)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data(), st.lists(written_names, min_size=1, max_size=5, unique=True))
 def test_what_the_grammar_lets_through_is_read_and_bounded(data, names):
     text = written(f"`{name}` calls `{names[0]}`" for name in names)

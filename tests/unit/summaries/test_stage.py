@@ -12,7 +12,8 @@ from pipelines.communities.stored import load_communities
 from pipelines.errors import CgragError
 from pipelines.settings import PROJECT, Settings
 from pipelines.summaries import task
-from pipelines.summaries.stage import make_summaries, plan_summaries, stored_counts, summaries_problem
+from pipelines.summaries.stage import make_summaries, plan_summaries
+from pipelines.summaries.stored import stored_counts, summaries_problem
 from tests.fake_model import MODEL, FakeModel
 from tests.graphs import WrittenHome, edge, entity, write_ring
 
