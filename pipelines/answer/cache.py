@@ -47,6 +47,8 @@ class AnswerCache:
         """Keep an answer."""
 
         def write(database: sqlite3.Connection) -> None:
+            database.execute("BEGIN IMMEDIATE")  # waits for its turn, where a later lock may be refused at once
+            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
             database.execute(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?)", (key, json.dumps(answer)))
             oldest = f"(SELECT max(rowid) FROM {_TABLE}) - ?"
             database.execute(f"DELETE FROM {_TABLE} WHERE rowid <= {oldest}", (self._most,))
@@ -54,16 +56,17 @@ class AnswerCache:
         self._in_database(write)
 
     def _in_database(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """What the work returns, None where it cannot be done; a damaged file is removed."""
+        """What the work returns, None where it cannot be done; a damaged file is removed.
+
+        SQLite's own journal, not its WAL: who begins one, or ends it as the last, refuses the others without a wait.
+        """
         try:
             with closing(sqlite3.connect(self._path, timeout=_WAIT_SECONDS)) as database, database:
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
                 return work(database)
-        except sqlite3.OperationalError:  # locked, full or read-only: the file itself may be sound
+        except sqlite3.OperationalError:  # no table yet, locked, full or read-only: the file itself may be sound
             return None
         except sqlite3.DatabaseError:
-            for end in ("", "-wal", "-shm"):
+            for end in ("", "-journal"):
                 with suppress(OSError):
                     self._path.with_name(self._path.name + end).unlink(missing_ok=True)
             return None
