@@ -32,6 +32,7 @@ def test_the_asset_graph_shows_every_asset(page) -> None:
     from playwright.sync_api import expect
 
     groups = ",".join(f"global@global:{group}" for group in ("corpus", "retrieval", "graph", "eval"))
+    page.set_viewport_size({"width": 1500, "height": 820})  # all of it fits
     page.goto(f"/asset-groups?expanded={groups}", wait_until="networkidle")
     for name in ("directory_contents", *EVERY):
         expect(page.get_by_text(_drawn(name)).first).to_be_attached()
