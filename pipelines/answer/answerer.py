@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND = "Not found: no source has enough of what the question says."
 """What is said where no model is asked."""
+_BROAD = "What is asked of the corpus as a whole is answered from the summaries of its communities:  --mode global"
 AnswerMode = Literal["auto", "local", "global", "naive"]
 """auto: the best retriever built, the router and the graph; local: with what the graph has around the question's
 entities; global: the summaries of the whole corpus's communities; naive: the retriever alone."""
@@ -149,7 +150,8 @@ class Answerer:
                 f"No model was asked: by words or meaning the best source has {answer.evidence:.0%} of the question; "
                 f"from {least:.0%} on one is (CGRAG_ANSWER__EVIDENCE)."
             )
-            answer = answer.model_copy(update={"text": NOT_FOUND, "notes": [note]})
+            notes = [note, *([_BROAD] if self._opened.has_summaries else [])]
+            answer = answer.model_copy(update={"text": NOT_FOUND, "notes": notes})
         return self._with_notes(answer)
 
     def _communities(self) -> "Communities | None":

@@ -66,6 +66,13 @@ class Opened:
 
         return load_communities(self.settings)
 
+    @property
+    def has_summaries(self) -> bool:
+        """Whether a community has a summary."""
+        from pipelines.summaries.stored import stored_counts
+
+        return stored_counts(self.settings)["ok"] > 0
+
     @cached_property
     def places(self) -> dict[str, tuple[str, int]]:
         """{entity: (path, line)} of those that have a place."""

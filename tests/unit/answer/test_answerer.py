@@ -98,6 +98,7 @@ def test_what_no_source_has_words_of_is_not_asked(asked, fake, question):
     answer = asked.answer(question)
     assert (answer.text, answer.found, answer.by, answer.missing) == (NOT_FOUND, False, "nobody", "")
     assert "CGRAG_ANSWER__EVIDENCE" in answer.notes[0]
+    assert answer.notes[1:] == []
     assert fake.requests == 0
 
 

@@ -97,6 +97,12 @@ def test_new_summaries_are_another_answer(summarised, fake):
     assert not answer(summarised, BROAD, "global").cached
 
 
+def test_what_is_not_found_may_be_asked_of_the_summaries_where_there_are_any(summarised, fake):
+    found = answer(summarised, "Which river flows through Vienna and Budapest?", "auto")
+    assert (found.found, fake.requests) == (False, 0)
+    assert "--mode global" in found.notes[1]
+
+
 def test_without_communities_global_says_how_to_have_them(asked):
     with pytest.raises(CgragError, match="communities") as error:
         answer(asked, BROAD, "global")
