@@ -27,7 +27,7 @@ dense: $(VENV)/.dense ## sentence embeddings of the corpus, for search --mode hy
 
 test: lint ## every test that this machine has the parts for
 	$(BIN)/python -m pytest --numprocesses auto tests/unit tests/dagster
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder tests/e2e
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder tests/e2e
 
 test-fast: lint ## the unit tests: no server, no Dagster instance, no network
 	$(BIN)/python -m pytest --numprocesses auto tests/unit

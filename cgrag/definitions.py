@@ -4,6 +4,9 @@ import warnings
 
 import dagster as dg
 
+from cgrag.collecting import collect_seldom
+
+collect_seldom()
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # of backfill_policy, which we mean
 
 from assets import automation, checks, communities, corpus, extraction, graph, retrieval  # noqa: E402

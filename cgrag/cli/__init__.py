@@ -21,6 +21,7 @@ from cgrag.cli import (
     status,
     ui,
 )
+from cgrag.collecting import collect_seldom
 from pipelines.errors import CgragError
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ app.command("doctor")(doctor.doctor)
 
 def main() -> None:
     """Run the command line; what a user can mend is told in two lines, without a traceback."""
+    collect_seldom()
     try:
         app()
     except CgragError as error:

@@ -5,11 +5,10 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from bm25s import BM25
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -21,6 +20,9 @@ from pipelines.locks import locked
 from pipelines.progress import Progress, silent
 from pipelines.settings import LexicalSettings, Settings
 from pipelines.tables import CHUNKS, OUTLINE, digest, read_json, read_record, read_tables, write_json
+
+if TYPE_CHECKING:
+    from bm25s import BM25  # brings in numba: a third of a second
 
 VERSION = 1
 """Raise it when the same chunks give another index."""
@@ -45,8 +47,8 @@ class BuiltIndex:
 class LexicalIndex:
     """A loaded index. Documents are chunks in the order of their ids, so that equal scores are in that order too."""
 
-    chunks: BM25
-    files: BM25
+    chunks: "BM25"
+    files: "BM25"
     file_of: NDArray[np.int32]
     """For each chunk the number of its file."""
     table: pa.Table
@@ -144,6 +146,8 @@ def _trail_text(trail: list[str]) -> str:
 
 def _save(folder: Path, scores: sparse.csc_array, vocabulary: dict[str, int]) -> None:
     """Save scores as a bm25s index: its retrieval, file format and memory map, with our weights."""
+    from bm25s import BM25
+
     index = BM25(method="lucene")
     index.scores = {
         "data": scores.data,
@@ -195,6 +199,8 @@ def load_index(settings: Settings) -> LexicalIndex:
     Raises:
         CgragError: there is none, it is damaged, or it was built with other settings.
     """
+    from bm25s import BM25
+
     layout = Layout(settings.home)
     manifest = read_json(layout.bm25, REBUILD)
     if manifest is None:

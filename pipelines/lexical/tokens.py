@@ -2,10 +2,9 @@
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 VERSION = 1
 """Raise it when the same text gives other terms."""
@@ -20,7 +19,6 @@ _UNSEGMENTED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
 _stem = Stemmer.Stemmer("english").stemWord
-_STOP = frozenset(STOPWORDS_EN_PLUS)
 
 
 def words(text: str) -> list[str]:
@@ -66,5 +64,13 @@ def query_terms(question: str) -> list[str]:
     >>> query_terms("How do I enable LoRA for the LLMEngine?")
     ['enabl', 'engin', 'llm', 'llmengin', 'lo', 'lora', 'ra']
     """
-    kept = (word for word in words(question) if word.lower() not in _STOP)
+    stop = _stop_words()
+    kept = (word for word in words(question) if word.lower() not in stop)
     return sorted({term for word in kept for term in terms(word)})[:LONGEST_QUESTION]
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+
+    return frozenset(STOPWORDS_EN_PLUS)

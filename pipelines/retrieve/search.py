@@ -3,16 +3,18 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-from bm25s import BM25
 from numpy.typing import NDArray
 
 from pipelines.errors import CgragError
 from pipelines.lexical.index import LexicalIndex
 from pipelines.lexical.tokens import WORD, query_terms, terms
 from pipelines.retrieve.symbols import Symbol
+
+if TYPE_CHECKING:
+    from bm25s import BM25
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def lexical_scores(index: LexicalIndex, asked: Sequence[str]) -> NDArray[np.floa
     return np.where(scores > 0, scores / best + share, np.float32(0))
 
 
-def _scores(index: BM25, asked: Sequence[str]) -> NDArray[np.float32]:
+def _scores(index: "BM25", asked: Sequence[str]) -> NDArray[np.float32]:
     known = [number for term in asked if (number := index.vocab_dict.get(term)) is not None]
     if not known:
         return np.zeros(index.scores["num_docs"], dtype=np.float32)

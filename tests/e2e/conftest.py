@@ -54,7 +54,7 @@ def cgrag_in(home: Path) -> Cgrag:
     def run(*arguments: str, check: bool = True, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).parent / "cgrag"), *arguments]
         done = subprocess.run(
-            command, env=environment | settings, cwd=home, capture_output=True, text=True, input=stdin, timeout=300
+            command, env=environment | settings, cwd=home, capture_output=True, text=True, input=stdin, timeout=600
         )
         assert not check or done.returncode == 0, done.stderr
         return done
@@ -113,7 +113,7 @@ def backfill(url: str, keys: list[str]) -> str:
 def end_of(url: str, number: str) -> str:
     """The status of a backfill once it has ended."""
     query = "query($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }"
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 480
     while time.monotonic() < deadline:
         status = asked(url, query, id=number)["partitionBackfillOrError"]["status"]
         if not status.startswith(("REQUESTED", "CANCELING", "COMPLETING", "FAILING")):

@@ -78,7 +78,7 @@ def test_two_workers_with_one_postgres_do_each_partition_once(postgres, tmp_path
                 )
             )
         for worker in workers:
-            said = worker.communicate(timeout=240)[0].decode()
+            said = worker.communicate(timeout=480)[0].decode()
             assert worker.returncode == 0, said
         asked = first.asked + second.asked
         assert len(asked) == DIRECTORIES and set(asked.values()) == {1}

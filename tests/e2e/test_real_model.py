@@ -190,7 +190,7 @@ def test_a_server_killed_in_the_middle_is_told_and_resuming_completes(tmp_path: 
     with subprocess.Popen(
         command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as run:
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 480
         while not home.layout.ledgers.exists() or not list(home.layout.ledgers.glob("*/*.parquet")):
             assert run.poll() is None
             assert time.monotonic() < deadline
