@@ -100,7 +100,7 @@ def _write_picture(
 
     view = neighbourhood(walk, matches, edges)
     write_page(html, name, [view])
-    errors.print(f"{plain(str(html))}: {view.note}  Open it in a browser; it needs no network.", markup=False)
+    _tell_picture(html, view.note)
 
 
 def _write_communities(html: Path, settings: "Settings") -> None:
@@ -109,7 +109,11 @@ def _write_communities(html: Path, settings: "Settings") -> None:
 
     views = write_overview(settings, load_communities(settings).rows, html)
     notes = "  ".join(view.note for view in views if view.note)
-    errors.print(f"{plain(str(html))}: {plain(notes)}  Open it in a browser; it needs no network.", markup=False)
+    _tell_picture(html, notes)
+
+
+def _tell_picture(html: Path, note: str) -> None:
+    errors.print(f"{plain(str(html))}: {plain(note)}  Open it in a browser; it needs no network.", markup=False)
 
 
 def _found(walk: "Traversal[Any, Any]", name: str) -> "list[Entity]":

@@ -38,9 +38,8 @@ def names_in(text: str) -> list[str]:
 
 def checked_store(name: str) -> "Store":
     """The store of that name; another is wrong usage."""
-    if name not in ("duckdb", "neo4j"):
-        raise typer.BadParameter(f"{name!r} is neither duckdb nor neo4j", param_hint="--store")
-    return "neo4j" if name == "neo4j" else "duckdb"
+    stores: tuple[Store, ...] = ("duckdb", "neo4j")
+    return one_of(name, stores, "--store")
 
 
 def checked_mode(name: str) -> "Mode":

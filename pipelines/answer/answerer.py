@@ -168,13 +168,12 @@ class Answerer:
             CgragError: there are none of the current graph, or none has a summary.
         """
         from pipelines.answer.overview import chosen, dependencies_of, overview_sources
+        from pipelines.summaries.tables import REMEDY
 
         started = time.perf_counter()
         rows = chosen(self._opened.communities, question)
         if not rows:
-            raise CgragError(
-                "No community has a summary yet.", "Have them written:  cgrag run --select community_summaries"
-            )
+            raise CgragError("No community has a summary yet.", f"Have them written:  {REMEDY}")
         depend = dependencies_of(rows, self._opened.edges, self._opened.places)
         seconds = {"retrieve": time.perf_counter() - started, "expand": 0.0, "generate": 0.0}
         answer = Answer(question=question, sources=overview_sources([], rows, depend), evidence=1.0, seconds=seconds)

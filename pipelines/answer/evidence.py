@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipelines.lexical.index import LexicalIndex
-from pipelines.lexical.tokens import query_terms, terms, words
+from pipelines.lexical.tokens import query_terms, terms_of
 from pipelines.retrieve.search import Result
 
 _BEST = 3
@@ -25,7 +25,7 @@ def evidence(index: LexicalIndex, question: str, results: Sequence[Result]) -> f
     counts = np.array([0 if number is None else documents[number] for number in numbers], dtype=np.float64)
     weights = np.log1p((len(index) - counts + 0.5) / (counts + 0.5))
     weight_of = dict(zip(asked, weights.tolist(), strict=True))
-    held = [{term for word in words(f"{result.path} {result.text}") for term in terms(word)} for result in best]
+    held = [terms_of(f"{result.path} {result.text}") for result in best]
     most = max((sum(weight for term, weight in weight_of.items() if term in have) for have in held), default=0.0)
     share = most / float(weights.sum()) if asked else 0.0
     return max(share, *(result.cosine for result in best), 0.0)

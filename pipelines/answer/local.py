@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipelines.answer.names import identifiers
-from pipelines.answer.sources import Source, first_place, sources_of
+from pipelines.answer.sources import Source, at_line, first_place, sources_of
 from pipelines.graph.names import shown_id
 from pipelines.graph.traversal import Edge, Entity, Traversal
-from pipelines.lexical.tokens import query_terms, terms, words
+from pipelines.lexical.tokens import query_terms, terms_of
 from pipelines.retrieve.search import Result
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def local_sources(
     if communities is not None:
         around = {row.id: row for id in ids for row in communities.of(id) if row.summary}
         found += [
-            Source(0, *row.cited[0], row.cited[0][1], f"community {row.name}", text=row.summary)
+            at_line(row.cited[0], f"community {row.name}", row.summary)
             for row in list(around.values())[:_COMMUNITIES]
             if row.cited
         ]
@@ -77,14 +77,12 @@ def _ranked(edges: Sequence[Edge], question: str) -> list[Edge]:
     asked = set(query_terms(question))
 
     def shared(edge: Edge) -> int:
-        text = f"{shown_id(edge.source)} {edge.relation} {shown_id(edge.target)}"
-        return len(asked.intersection(term for word in words(text) for term in terms(word)))
+        return len(asked & terms_of(f"{shown_id(edge.source)} {edge.relation} {shown_id(edge.target)}"))
 
     return sorted(edges, key=lambda edge: (-shared(edge), -math.log1p(edge.weight), edge.source, edge.target))
 
 
 def _of_edge(edge: Edge, places: Sequence[dict[str, Any]]) -> Source:
-    path, line = first_place(edge, places)
     source, target = shown_id(edge.source), shown_id(edge.target)
     told = f"{source} {edge.relation.replace('_', ' ').lower()} {target}"
-    return Source(0, path, line, line, f"{source} {edge.relation} {target}", text=told)
+    return at_line(first_place(edge, places), f"{source} {edge.relation} {target}", told)

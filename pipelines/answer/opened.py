@@ -36,7 +36,7 @@ class Opened:
         generation = generation_of(self.settings, self._with_communities)
         if generation != self.generation:
             self.generation = generation
-            for opened in ("index", "ranker", "graph", "communities", "places"):
+            for opened in ("index", "ranker", "graph", "communities", "places", "edges"):
                 self.__dict__.pop(opened, None)
 
     @cached_property
@@ -81,7 +81,7 @@ class Opened:
         entities = stored_table(self.layout, "entities").select(["id", "path", "start_line"]).to_pylist()
         return {row["id"]: (row["path"], row["start_line"]) for row in entities if row["path"]}
 
-    @property
+    @cached_property
     def edges(self) -> list[tuple[str, str, str, int]]:
         """Source, relation, target and weight of all that searches follow."""
         from pipelines.graph.look_up import followed_edges

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.answer.sources import BYTES_PER_TOKEN, Source
+from pipelines.answer.sources import BYTES_PER_TOKEN, Source, at_line, beginning
 from pipelines.extract.recipe import Request
 from pipelines.graph.names import shown_id
-from pipelines.lexical.tokens import query_terms, terms, words
+from pipelines.lexical.tokens import query_terms, terms_of
 from pipelines.tables import digest
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def chosen(communities: "Communities", question: str) -> "list[Community]":
     asked = set(query_terms(question))
 
     def fit(row: "Community") -> int:
-        text = " ".join((row.name, *row.words, row.summary))
-        return len(asked.intersection(term for word in words(text) for term in terms(word)))
+        return len(asked & terms_of(" ".join((row.name, *row.words, row.summary))))
 
     found: list[Community] = []
     level = [row for row in communities.rows if row.level == 0]
@@ -124,7 +123,7 @@ def overview_sources(
     told = {point.text: point for point in reversed(best)}
     kept = [point for point in best if told[point.text] is point][:_POINTS]
     of = [(point.text, point.community) for point in kept] or [(row.summary, row) for row in rows[:_POINTS]]
-    found = [Source(0, *row.cited[0], row.cited[0][1], row.name, text=text) for text, row in of if row.cited]
+    found = [at_line(row.cited[0], row.name, text) for text, row in of if row.cited]
     return [source.numbered(n) for n, source in enumerate((*found, *dependencies), 1)]
 
 
@@ -146,12 +145,12 @@ def dependencies_of(
     found = []
     for pair in sorted(crossing, key=lambda pair: (-len(crossing[pair]), pair))[:_DEPENDENCIES]:
         source, relation, target, _ = min(crossing[pair], key=lambda edge: (-edge[3], edge))
-        path, line = place_of.get(source, (source.partition("::")[0], 1))
         told = (
             f"{names[pair[0]]} depends on {names[pair[1]]} by {len(crossing[pair]):,} edges, such as "
             f"{shown_id(source)} {relation} {shown_id(target)}."
         )
-        found.append(Source(0, path, line, line, f"{names[pair[0]]} → {names[pair[1]]}", text=told))
+        place = place_of.get(source) or beginning(source)
+        found.append(at_line(place, f"{names[pair[0]]} → {names[pair[1]]}", told))
     return found
 
 

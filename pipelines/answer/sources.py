@@ -53,9 +53,20 @@ class Source:
         return row if self.end else {key: value for key, value in row.items() if key not in ("start", "end")}
 
 
+def at_line(place: tuple[str, int], name: str, text: str) -> Source:
+    """Return a source of one line, path and number, that has no number of its own yet."""
+    path, line = place
+    return Source(0, path, line, line, name, text=text)
+
+
+def beginning(entity: str) -> tuple[str, int]:
+    """Return path and first line of the file of an entity, by its id."""
+    return entity.partition("::")[0], 1
+
+
 def first_place(edge: "Edge", places: Sequence[dict[str, Any]]) -> tuple[str, int]:
     """Return path and line of the first place of an edge; where none is known, the beginning of its source's file."""
-    return (places[0]["path"], places[0]["start_line"]) if places else (edge.source.partition("::")[0], 1)
+    return (places[0]["path"], places[0]["start_line"]) if places else beginning(edge.source)
 
 
 def sources_of(results: "Sequence[Result]") -> list[Source]:

@@ -7,8 +7,8 @@ from typing import Any
 from pipelines.communities.stage import current_tables
 from pipelines.layout import Layout
 from pipelines.settings import Settings
-from pipelines.summaries.tables import SUMMARIES, summaries_file
-from pipelines.tables import read_manifest, read_table
+from pipelines.summaries.tables import summaries_file, summary_rows
+from pipelines.tables import read_manifest
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ def load_communities(settings: Settings) -> Communities:
 
 def _summaries(settings: Settings, generation: str) -> dict[str, dict[str, Any]]:
     """Summary and places of each community that has any; none where they are of other communities."""
-    file = summaries_file(Layout(settings.home))
-    if (read_manifest(file) or {}).get("communities") != generation:
+    layout = Layout(settings.home)
+    if (read_manifest(summaries_file(layout)) or {}).get("communities") != generation:
         return {}
     return {
         row["community"]: {
             "summary": f"{row['title']}\n{row['text']}",
             "cited": [(place["path"], place["start_line"]) for place in row["cited"]],
         }
-        for row in read_table(file, SUMMARIES, "Build it:  cgrag run --select community_summaries").to_pylist()
+        for row in summary_rows(layout)
         if row["status"] == "ok"
     }

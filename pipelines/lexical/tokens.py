@@ -58,6 +58,15 @@ def terms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def terms_of(text: str) -> set[str]:
+    """Return the distinct terms of a text, those of stop words among them.
+
+    >>> sorted(terms_of("the LoRA loader"))
+    ['lo', 'loader', 'lora', 'ra', 'the']
+    """
+    return {term for word in words(text) for term in terms(word)}
+
+
 def query_terms(question: str) -> list[str]:
     """Return the distinct terms of a question without English stop words, sorted; the first LONGEST_QUESTION of them.
 

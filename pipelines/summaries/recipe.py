@@ -12,6 +12,7 @@ from pipelines.layout import file_name
 from pipelines.serve.models import model_asked
 from pipelines.settings import Settings
 from pipelines.summaries.said import Said, grammar_of, longest, names_in, read
+from pipelines.summaries.tables import REMEDY
 from pipelines.tables import digest
 
 VERSION = 1
@@ -36,7 +37,7 @@ class SummaryRecipe:
     """Tokens of thirty facts."""
     shorter: ClassVar[str] = ""
     empty: ClassVar[str] = ""
-    again: ClassVar[str] = "cgrag run --select community_summaries"
+    again: ClassVar[str] = REMEDY
 
     @cached_property
     def id(self) -> str:

@@ -7,12 +7,11 @@ from pipelines.extract.ledger import Ledger
 from pipelines.layout import Layout
 from pipelines.settings import Settings
 from pipelines.summaries.recipe import SummaryRecipe, summary_recipe
-from pipelines.summaries.tables import SUMMARIES, summaries_file
-from pipelines.tables import read_manifest, read_table
+from pipelines.summaries.tables import REMEDY, summaries_file, summary_rows
+from pipelines.tables import read_manifest
 
 VERSION = 1
 """Raise it when the same answers give another table."""
-REMEDY = "cgrag run --select community_summaries"
 
 
 def summaries_inputs(settings: Settings, communities: str) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def stored_counts(settings: Settings) -> dict[str, int]:
 
 def summaries_problem(settings: Settings) -> CgragError | None:
     """Return the error that tells which communities have no summary because their requests failed, if there are any."""
-    rows = read_table(summaries_file(Layout(settings.home)), SUMMARIES, f"Build it:  {REMEDY}").to_pylist()
+    rows = summary_rows(Layout(settings.home))
     failed = [row for row in rows if row["status"] == "failed"]
     if not failed:
         return None

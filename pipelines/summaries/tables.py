@@ -1,11 +1,14 @@
 """The schema of the summaries' table, and where it lies."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from pipelines.layout import Layout
+from pipelines.tables import read_table
 
+REMEDY = "cgrag run --select community_summaries"
 PLACE = pa.struct([pa.field("path", pa.string()), pa.field("start_line", pa.int64())])
 SUMMARIES = pa.schema(  # one row for each community that is to be summarised, the largest first
     [
@@ -26,3 +29,12 @@ SUMMARIES = pa.schema(  # one row for each community that is to be summarised, t
 
 def summaries_file(layout: Layout) -> Path:
     return layout.communities / "summaries.parquet"
+
+
+def summary_rows(layout: Layout) -> list[dict[str, Any]]:
+    """Return the rows of the table.
+
+    Raises:
+        CgragError: there is none, or it cannot be read.
+    """
+    return list(read_table(summaries_file(layout), SUMMARIES, f"Build it:  {REMEDY}").to_pylist())

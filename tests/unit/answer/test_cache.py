@@ -74,6 +74,7 @@ def _write(folder, name, together):
     for n in range(20):  # a new file each time: its making is where processes once refused each other
         together.wait()
         AnswerCache(folder / f"{n}.sqlite").put(name, {"n": n})
+        AnswerCache(folder / "all.sqlite").put(f"{name}-{n}", {"n": n})
 
 
 def test_processes_write_at_once_and_nothing_is_lost(tmp_path):
@@ -85,5 +86,7 @@ def test_processes_write_at_once_and_nothing_is_lost(tmp_path):
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    kept = {n: [name for name in "abcd" if AnswerCache(tmp_path / f"{n}.sqlite").get(name)] for n in range(20)}
-    assert kept == {n: list("abcd") for n in range(20)}
+    for n in range(20):
+        caches = AnswerCache(tmp_path / f"{n}.sqlite"), AnswerCache(tmp_path / "all.sqlite")
+        assert [caches[0].get(name) for name in "abcd"] == [{"n": n}] * 4
+        assert [caches[1].get(f"{name}-{n}") for name in "abcd"] == [{"n": n}] * 4
